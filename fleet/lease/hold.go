@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -23,12 +22,11 @@ type hold struct {
 	*task
 	held Held
 
-	renewals chan error  // what Renew has returned
-	refusal  *Error      // of one since the last success; nil: there was none
-	started  bool        // the command has run
-	passedOn []os.Signal // to the command
-	warned   bool        // the user knows that the server is silent
-	dropped  bool        // the server has dropped the lock
+	renewals chan error // what Renew has returned
+	refusal  *Error     // of one since the last success; nil: there was none
+	started  bool       // the command has run
+	warned   bool       // the user knows that the server is silent
+	dropped  bool       // the server has dropped the lock
 }
 
 // deadlines returns until when the command may run.
@@ -62,18 +60,19 @@ func (h *hold) execute() int {
 			if !open {
 				return h.endOfGuard()
 			}
-			if m.Kind != guard.Ended {
+			if m.Kind != guard.Ended && m.Kind != guard.Failed {
 				h.started = true
 				h.command().Relay(m)
 				continue
 			}
-			h.passedOn = append(h.passedOn, termination.Arrived(h.signals)...)
+			for _, sig := range termination.Arrived(h.signals) {
+				h.passOn(sig)
+			}
 			h.guard.Close()
 			cancel() // the lock is not renewed any longer
 			return h.end(m)
 		case sig := <-h.signals:
-			h.passedOn = append(h.passedOn, sig)
-			h.guard.PassOn(sig.(syscall.Signal), termination.IsOfTerminals(sig))
+			h.passOn(sig)
 		case <-aMoment:
 			lost = h.held.Lost()
 		case <-until(next):
@@ -95,6 +94,11 @@ func (h *hold) execute() int {
 			}
 		}
 	}
+}
+
+// passOn passes a signal on to the command.
+func (h *hold) passOn(sig os.Signal) {
+	h.guard.PassOn(sig.(syscall.Signal), termination.IsOfTerminals(sig))
 }
 
 // until returns a channel that is ready at a time, or a second from now: timers stand still while a machine sleeps, and
@@ -173,10 +177,10 @@ func (h *hold) endOfGuard() int {
 // end releases the lock when the guard has done its work, and returns the exit status.
 func (h *hold) end(m guard.Message) int {
 	switch {
-	case m.Text != "":
-		h.held.Release(context.Background(), End{Fate: NotStarted, Status: m.Number})
-		h.printer.Warn(m.Text)
-		return m.Number
+	case m.Kind == guard.Failed:
+		err := m.Failure(h.options.Command[0])
+		h.held.Release(context.Background(), End{Fate: NotStarted, Status: err.Status})
+		return h.printer.Fail(err)
 	case m.Cause == guard.Lost && !h.started:
 		return h.lose(NotStarted, 0)
 	case m.Cause == guard.Lost:
@@ -210,10 +214,10 @@ func (h *hold) end(m guard.Message) int {
 	case err != nil:
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with " + h.program.Lease + ": " + err.Error())
 	}
-	if end.Signal != 0 && slices.Contains(h.passedOn, os.Signal(end.Signal)) {
-		return termination.EndBy(end.Signal) // so that systemd, which has stopped this service by it, sees no failure
+	if m.Cause == guard.AtLimit {
+		return end.Status
 	}
-	return end.Status
+	return h.guard.Status(m)
 }
 
 func (h *hold) droppedPlace() string { return h.program.Server + " has dropped " + h.program.Place }

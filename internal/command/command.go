@@ -24,7 +24,7 @@ func (e *WaitError) Unwrap() error { return e.Err }
 
 // NotExecuted returns the error for a program that cannot be executed. As in util-linux, a lack of descriptors is
 // one of those that make a program unavailable.
-func NotExecuted(name string, err error) error {
+func NotExecuted(name string, err error) *failure.Error {
 	start := &StartError{name, err}
 	status := failure.ExUnavailable
 	if sys.LacksMemory(err) {
@@ -34,7 +34,7 @@ func NotExecuted(name string, err error) error {
 }
 
 // NotForked returns the error for a process that cannot be created.
-func NotForked(err error) error { return failure.New(failure.ExOSErr, "fork failed", err) }
+func NotForked(err error) *failure.Error { return failure.New(failure.ExOSErr, "fork failed", err) }
 
 // NotWaitedFor returns the error for a child whose exit status cannot be obtained. Its exit status is that of
 // util-linux.

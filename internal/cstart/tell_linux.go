@@ -4,9 +4,6 @@ package cstart
 
 import "syscall"
 
-// TellsSignals says that Tell works.
-const TellsSignals = true
-
 // tellTo is the descriptor that a signal is told to.
 var tellTo int32
 

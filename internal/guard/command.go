@@ -32,7 +32,6 @@ import (
 type Rules struct {
 	Limit     time.Duration // how long the command may run; 0: for ever
 	Leftovers bool          // terminate what the command leaves behind, too
-	KeepsLock bool          // the lock is not lost when the program that gives the orders is gone: the guard has it, too
 	Ticket    locks.Ticket  // terminate all when a newer run has come
 }
 

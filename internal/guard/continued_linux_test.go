@@ -62,8 +62,7 @@ func TestGoneBesideItsSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := child.Process.Pid
-	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], endFD: endOf(pid),
-		bytes: make([]byte, 4096)}
+	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], endFD: endOf(pid)}
 	defer g.socket.Close()
 	child.Process.Kill()
 	if g.endFD < 0 {
@@ -73,7 +72,10 @@ func TestGoneBesideItsSocket(t *testing.T) {
 	r := &runner{socket: pair[1]}
 	r.report(Message{Kind: Overrun})
 	reports := 0
-	for g.receive(func(Message) { reports++ }) {
+	for isReport, isGone := g.receive(-1); !isGone; isReport, isGone = g.receive(-1) {
+		if isReport {
+			reports++
+		}
 	}
 	if reports != 1 || g.KilledBy() != unix.SIGKILL {
 		t.Error(reports, g.KilledBy())

@@ -5,7 +5,6 @@ package guard
 import (
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,14 +27,28 @@ type family struct {
 	group    int       // its process group, if it has one of its own; it is not the leader
 	list     []process // of the last look
 	previous []process // of the look before
+	empty    int       // how many looks have found nobody
 	finder   finder    // see find
 }
 
 // look makes the list, and reports whether it is the same as that of the last look.
 func (f *family) look() (isSame bool) {
 	f.list, f.previous = f.previous[:0], f.list
-	f.find()
+	if f.find(); len(f.list) == 0 {
+		f.empty++
+	}
 	return slices.EqualFunc(f.list, f.previous, process.is)
+}
+
+// count looks until two looks find the same.
+func (f *family) count() {
+	f.look()
+	for end := Now() + mostOfCount; Now() < end; {
+		unix.Poll(nil, pauseOfCount)
+		if f.look() {
+			return
+		}
+	}
 }
 
 // pass sends the command a signal, with its process group, if it has one of its own and has not left that.
@@ -71,56 +84,15 @@ func (f *family) findGroup(list []process) []process {
 	return list
 }
 
-// killAll kills all of the family of a guard that is gone, and returns when none is left. If some may not be killed, it
-// calls barred with one of them when no others are left, and waits for them.
-func (f *family) killAll(barred func(pid int)) {
-	survivor := f.killUntil(never)
-	if survivor != 0 {
-		barred(survivor)
-	}
-	for survivor != 0 {
-		unix.Poll(nil, 16)
-		survivor = f.killUntil(never)
-	}
-}
-
-// killUntil kills all of the family of a guard that is gone. It returns one who may not be killed when no others are
-// left, or any one after the deadline; 0: none is left.
-func (f *family) killUntil(deadline time.Duration) (survivor int) {
-	emptyLooks := 0 // one is not enough: somebody may have come meanwhile
-	for pause := 1; ; pause = min(2*pause, 16) {
-		hasChildren := reapAll()
-		if f.look(); len(f.list) == 0 {
-			emptyLooks++
-		}
-		// Children from before the guard are not of the family, but are children for as long as they like.
-		if !f.remains(hasChildren) || len(earlier) > 0 && emptyLooks == 2 {
-			return 0
-		}
-		barred, killed := 0, false
-		for _, p := range f.list {
-			if f.send(p, unix.SIGKILL) == unix.EPERM {
-				barred = p.number()
-			} else {
-				killed = true
-			}
-		}
-		switch {
-		case barred != 0 && !killed:
-			return barred
-		case Now() > deadline && len(f.list) > 0:
-			return f.list[0].number()
-		}
-		unix.Poll(nil, pause) // milliseconds; one may have forked before it was killed
-	}
-}
-
-// reapAll reaps the children that have ended, and reports whether there are others.
-func reapAll() (hasOthers bool) {
+// reapAll reaps the children that have ended, says so, and reports whether there are others.
+func reapAll(note func(pid int, w syscall.WaitStatus)) (hasOthers bool) {
 	for {
-		if pid, err := sys.Wait4(-1, nil, syscall.WNOHANG); pid <= 0 {
+		var status syscall.WaitStatus
+		pid, err := sys.Wait4(-1, &status, syscall.WNOHANG)
+		if pid <= 0 {
 			return err == nil
 		}
+		note(pid, status)
 	}
 }
 

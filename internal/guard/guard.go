@@ -5,9 +5,9 @@ package guard
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/sys"
+	"example.org/flock/internal/termination"
 )
 
 // TokenVariable is a variable in the environment of an exclusive holder's command: a number that grows from holder to
@@ -24,16 +25,15 @@ const TokenVariable = "FLOCK_TOKEN"
 // A Guard is the process that runs the command, as its parent sees it.
 type Guard struct {
 	pid        int // of the guard
+	argv       []string
 	socket     *os.File
 	socketFD   int                // its descriptor
 	endFD      int                // a descriptor that is readable when the guard is gone, -1: there is none
-	from       splitter           // of what comes from the socket
-	bytes      []byte             // memory for that
-	line       []byte             // and for orders
 	end        syscall.WaitStatus // of the guard, when it is gone
-	hasStarted atomic.Bool        // it has said that the command runs
+	passedOn   [128]bool          // the signals that were passed on to the command
 	family     family             // what this process knows of it
 	wake, kill timer              // for this process: to continue it, should it be stopped, and to kill it
+	sent, got  Message            // memory for them
 }
 
 // Start starts the guard of a command, but not yet the command. The guard inherits what the command would inherit from
@@ -41,11 +41,11 @@ type Guard struct {
 //
 // The first thread of the process must call it: the kernel tells the guard when its parent ends, and that is a thread.
 func Start(argv []string, forGuard ...int) (*Guard, error) {
-	err := prepare()
+	err := Check()
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{bytes: make([]byte, 4096)}
+	g := &Guard{argv: argv}
 	if g.wake, err = newTimer(unix.SIGCONT); err == nil {
 		g.kill, err = newTimer(unix.SIGKILL)
 	}
@@ -56,70 +56,68 @@ func Start(argv []string, forGuard ...int) (*Guard, error) {
 	if err != nil {
 		return nil, errors.New("cannot make a socket: " + sys.Text(err))
 	}
-	var stderr int
-	if g.pid, stderr, err = startProcess(pair[1]); err != nil {
+	if g.pid, err = startProcess(pair[1], forGuard); err != nil {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	b := Message{Kind: Parent, Number: os.Getpid()}.appendTo(nil)
-	b = Message{Kind: Stderr, Number: stderr}.appendTo(b)
-	for _, fd := range forGuard {
-		b = Message{Kind: ForGuard, Number: fd}.appendTo(b)
-	}
-	send(pair[0], Message{Kind: Words, Text: strings.Join(argv, "\x00")}.appendTo(b))
 	g.socket, g.socketFD, g.endFD = os.NewFile(uintptr(pair[0]), "guard"), pair[0], endOf(g.pid)
 	return g, nil
 }
 
-// startProcess starts the process of a guard, which has the socket under the same number, and closes that here. It
-// inherits the standard error as the descriptor stderr, -1 if there is none; its own is /dev/null, if there is that,
-// for the Go runtime writes all its stacks there when it cannot make a thread.
-func startProcess(socket int) (pid, stderr int, err error) {
+// startProcess starts the process of a guard, and closes its socket here. It inherits the standard error under another
+// number, if there is one; its own is /dev/null, if there is that, for the Go runtime writes all its stacks there when
+// it cannot make a thread. Its second word has the numbers of the socket, of the command's standard error (-1: it has
+// none), and of all others that are not for the command.
+func startProcess(socket int, forGuard []int) (pid int, err error) {
 	defer unix.Close(socket)
-	switch stderr, err = unix.FcntlInt(2, unix.F_DUPFD, 3); err {
+	stderr, err := unix.FcntlInt(2, unix.F_DUPFD, 3)
+	switch err {
 	case nil:
 		defer unix.Close(stderr)
 	case unix.EBADF:
 		stderr = -1
 	default: // without it the guard would not keep a lock whose descriptor is that
-		return 0, -1, errors.New("cannot duplicate standard error: " + sys.Text(err))
+		return 0, errors.New("cannot duplicate standard error: " + sys.Text(err))
 	}
-	own := 2
+	ofCommand, own := stderr, 2
+	if slices.Contains(forGuard, 2) {
+		ofCommand = -1
+	}
 	if null, err := sys.AboveStandard(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)); err == nil {
 		defer unix.Close(null)
 		own = null
 	}
 	if _, err := unix.FcntlInt(uintptr(socket), unix.F_SETFD, 0); err != nil { // not close-on-exec
-		return 0, -1, err
+		return 0, err
 	}
-	pid, err = command.StartSelf([]string{Name, option + strconv.Itoa(socket)}, attributesOfGuard, own)
-	return pid, stderr, err
+	word := option + strconv.Itoa(socket)
+	for _, fd := range append([]int{ofCommand, stderr}, forGuard...) {
+		word += "," + strconv.Itoa(fd)
+	}
+	return command.StartSelf([]string{Name, word}, attributesOfGuard, own)
 }
 
-// receive waits for reports, and calls take with each. It reports whether more can come; if not, the guard is gone. The
-// socket may stay open then: by a child of the guard that was to become the command, and is stopped.
-func (g *Guard) receive(take func(Message)) (open bool) {
-	fds := [2]unix.PollFd{{Fd: int32(g.socketFD), Events: unix.POLLIN}, {Fd: int32(g.endFD), Events: unix.POLLIN}}
-	for n := 0; n <= 0; {
-		n, _ = unix.Poll(fds[:], -1)
+// receive waits for a report, which is in got then, or until a descriptor is readable, unless that is -1. The guard may
+// be gone, and its socket stay open: by a child of it that was to become the command, and is stopped.
+func (g *Guard) receive(orReadable int) (isReport, isGone bool) {
+	var fds [3]unix.PollFd
+	for i, fd := range []int{g.socketFD, g.endFD, orReadable} {
+		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	}
-	n := 0
-	if fds[1].Revents == 0 || isReadable(g.socketFD) {
-		n, _ = g.socket.Read(g.bytes)
+	unix.Poll(fds[:], -1)
+	if isReadable(g.socketFD) { // asked anew: a report may have come just before the end
+		isReport = g.got.receive(g.socket)
+		isGone = !isReport
+	} else {
+		isGone = fds[1].Revents != 0
 	}
-	if n == 0 {
+	switch {
+	case isGone:
 		g.end = reap(g.pid)
-		return false
+	case isReport && g.got.Kind == Started:
+		g.family.command, g.family.group = g.got.Number, g.got.Group
 	}
-	g.from.add(g.bytes[:n])
-	for m, ok := g.from.next(); ok; m, ok = g.from.next() {
-		if m.Kind == Started {
-			g.hasStarted.Store(true)
-			g.family.command, g.family.group = m.Number, m.Group
-		}
-		take(m)
-	}
-	return true
+	return isReport, isGone
 }
 
 // Reports returns a channel of the reports. It is closed when the guard is gone.
@@ -127,7 +125,10 @@ func (g *Guard) Reports() <-chan Message {
 	reports := make(chan Message)
 	go func() {
 		defer close(reports)
-		for g.receive(func(m Message) { reports <- m }) {
+		for isReport, isGone := g.receive(-1); !isGone; isReport, isGone = g.receive(-1) {
+			if isReport {
+				reports <- g.got
+			}
 		}
 	}()
 	return reports
@@ -136,17 +137,17 @@ func (g *Guard) Reports() <-chan Message {
 // KilledBy returns the signal that killed the guard, when the Reports are closed; 0: none.
 func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
 
-// Give gives the guard an order, and continues it, should it be stopped. But while the command runs, new deadlines can
-// wait until the old ones have come.
+// Give gives the guard an order, and continues it, should it be stopped.
 func (g *Guard) Give(m Message) {
 	if m.Deadlines != (Deadlines{}) {
 		g.setTimers(m.Deadlines)
 	}
-	g.line = m.appendTo(g.line[:0])
-	send(g.socketFD, g.line)
-	if canWait := m.Kind == Move && g.hasStarted.Load(); !canWait {
-		unix.Kill(g.pid, unix.SIGCONT)
+	if m.Kind == Run {
+		m.Parent, m.Text = os.Getpid(), strings.Join(g.argv, "\x00")
 	}
+	g.sent = m
+	g.sent.send(g.socketFD)
+	unix.Kill(g.pid, unix.SIGCONT)
 }
 
 // setTimers has this process continued when the command is killed, and killed if it is still there at the end.
@@ -158,7 +159,18 @@ func (g *Guard) setTimers(d Deadlines) {
 // PassOn has the guard send the command a signal that came to this process; fromTerminal says that the terminal sent it
 // to the whole process group.
 func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
+	g.passedOn[s] = true
 	g.Give(Message{Kind: Signal, Number: int(s), Terminal: fromTerminal})
+}
+
+// Status returns the exit status of a command that has Ended. If it has died of a signal that this process was sent,
+// too, that ends this process, so that a shell sees that it should end, too, and systemd, which has stopped this service
+// by it, no failure: see package termination.
+func (g *Guard) Status(last Message) int {
+	if sig := syscall.Signal(last.Number - 128); last.Killed && g.passedOn[sig] {
+		return termination.EndBy(sig)
+	}
+	return last.Number
 }
 
 // Close ends the guard of a command that has ended, or was never started, and the watch over this process.
@@ -168,15 +180,26 @@ func (g *Guard) Close() {
 }
 
 // KillAll kills the guard, if it is still there, and its descendants. If this process may not kill one of them, or one
-// is not dead after a second, KillAll returns that. If this process is stopped meanwhile, the kernel continues it.
-func (g *Guard) KillAll() (survivor int) {
-	g.closeAll()
-	return g.family.killUntil(Now() + time.Second)
-}
+// is not dead after a second, KillAll returns that.
+func (g *Guard) KillAll() (survivor int) { return g.killAll(Lost, Now()+time.Second, func(Message) {}) }
 
-// closeAll is Close, and gives back the descriptor of the socket: it may be the only one that is free to look for
-// children.
-func (g *Guard) closeAll() {
+// killAll is KillAll with a report of what happens. Unless the cause is Lost, it waits for those who may not be killed.
+func (g *Guard) killAll(cause Cause, deadline time.Duration, report func(Message)) (survivor int) {
 	g.Close()
-	g.socket.Close()
+	g.socket.Close() // it may be the only descriptor that is free to look for children
+	l := newLife(func(m Message) {
+		survivor = m.Survivor
+		report(m)
+	})
+	l.family, l.cause, l.hurries = g.family, cause, true
+	for {
+		l.proceed(reapAll(l.noteEnd))
+		switch {
+		case l.isOver:
+			return survivor
+		case Now() > deadline && len(l.family.list) > 0:
+			return l.family.list[0].number()
+		}
+		sys.Sleep(max(l.nextTime()-Now(), time.Millisecond)) // one may have forked before it was killed
+	}
 }

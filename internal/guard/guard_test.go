@@ -16,6 +16,7 @@ import (
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
+	"example.org/flock/internal/sys"
 )
 
 // The guard is this test's program, started once more.
@@ -60,7 +61,7 @@ func last(t *testing.T, g *testGuard) (r Message) {
 			if !ok {
 				t.Fatalf("the guard is gone; before that %+v", r)
 			}
-			if r = next; r.Kind == Ended {
+			if r = next; r.Kind == Ended || r.Kind == Failed {
 				return r
 			}
 		case <-limit:
@@ -87,7 +88,7 @@ func TestStatus(t *testing.T) {
 	} {
 		g, _ := start(t, script)
 		g.Give(Message{Kind: Run, Deadlines: farAway, Token: 7})
-		if r := last(t, g); r.Number != want || r.Cause == Lost || r.Text != "" {
+		if r := last(t, g); r.Number != want || r.Cause == Lost || r.Kind != Ended {
 			t.Errorf("%s: %+v", script, r)
 		}
 		g.Close()
@@ -99,8 +100,10 @@ func TestFailure(t *testing.T) {
 	for _, name := range []string{"/nonexistent", "/" + strings.Repeat("\x01", 20000)} {
 		g := startCommand(t, name)
 		g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
-		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Number != failure.ExUnavailable {
-			t.Errorf("%+v", r)
+		r := last(t, g)
+		if err := r.Failure(name); !strings.HasPrefix(err.Text, "failed to execute /") || err.Status != failure.ExUnavailable ||
+			r.Kind != Failed {
+			t.Errorf("%+v %v", r, err)
 		}
 		select { // flock waits for that
 		case r, ok := <-g.reports:
@@ -181,15 +184,13 @@ func TestStoppedMeanwhile(t *testing.T) {
 	g, dir := start(t, `>$0/ready; while ! [ -e $0/end ]; do sleep .01; done`)
 	g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 	await(t, dir+"/ready")
-	for !g.hasStarted.Load() { // before that it is continued at once
-		time.Sleep(time.Millisecond)
-	}
 	unix.Kill(g.pid, unix.SIGSTOP)
 	if _, err := syscall.Wait4(g.pid, nil, syscall.WUNTRACED, nil); err != nil {
 		t.Fatal(err)
 	}
-	g.Give(Message{Kind: Move, Deadlines: Deadlines{Now(), farAway.Kill, farAway.End}})
-	g.Give(Message{Kind: Move, Deadlines: farAway})
+	first, second := Message{Kind: Move, Deadlines: Deadlines{Now(), farAway.Kill, farAway.End}}, Message{Kind: Move, Deadlines: farAway}
+	first.send(g.socketFD)
+	second.send(g.socketFD)
 	unix.Kill(g.pid, unix.SIGCONT)
 	if err := os.WriteFile(dir+"/end", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -245,7 +246,7 @@ func TestRules(t *testing.T) {
 		"limit":         {"exec sleep 1000", Rules{Limit: time.Second}, false, 143, AtLimit, false},
 		"in time":       {"exit 3", Rules{Limit: time.Hour}, false, 3, NoCause, true},
 		"kill children": {"exit 3", Rules{Leftovers: true}, false, 3, LeftSome, false},
-		"no orders":     {"exec sleep 1000", Rules{Limit: time.Hour, KeepsLock: true}, true, 143, Orphaned, false},
+		"no orders":     {"exec sleep 1000", Rules{Limit: time.Hour}, true, 143, Orphaned, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, dir := start(t, stubborn+c.script)
@@ -285,31 +286,35 @@ func TestIgnoredContinue(t *testing.T) {
 	}
 }
 
-// TestMessages encodes messages, drops what is none, and sees that an order needs no memory.
+// TestMessages sends messages, and sees that an order needs no memory.
 func TestMessages(t *testing.T) {
-	rules := Rules{4, true, false, locks.Ticket{FD: 10, Number: 11}}
-	all := Message{Signal, Deadlines{1, 2, never}, rules, 5, -6, 7, true, false, "x\ny", AtLimit, 8, 9}
-	order := Message{Kind: Signal, Number: 15}
-	b := append(all.appendTo(nil), "flock: a line of somebody\n1 2 3\n"...)
-	b = order.appendTo(b)
-	var s splitter
-	s.add(b[:20])
-	if m, ok := s.next(); ok {
-		t.Errorf("%+v", m)
+	pair, err := sys.Socketpair()
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.add(b[20:])
+	from := os.NewFile(uintptr(pair[0]), "socket")
+	defer from.Close()
+	rules := Rules{4, true, locks.Ticket{FD: 10, Number: 11}}
+	all := Message{Kind: Signal, Deadlines: Deadlines{1, 2, never}, Rules: rules, Token: 5, Parent: 12, Group: -6, Number: 7,
+		Killed: true, Forked: true, Cause: AtLimit, Survivor: 8, Errno: 9, Text: "x\ny\x00"}
+	order := Message{Kind: Signal, Number: 15}
+	all.send(pair[1])
+	order.send(pair[1])
+	var m Message
 	for _, want := range []Message{all, order} {
-		if m, ok := s.next(); !ok || m != want {
+		if ok := m.receive(from); !ok || m != want {
 			t.Errorf("%v %+v, want %+v", ok, m, want)
 		}
 	}
-	line := order.appendTo(nil)
 	if n := testing.AllocsPerRun(100, func() {
-		line = order.appendTo(line[:0])
-		s.add(line)
-		s.next()
+		order.send(pair[1])
+		m.receive(from)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+	unix.Close(pair[1])
+	if m.receive(from) {
+		t.Errorf("%+v", m)
 	}
 }
 
@@ -340,7 +345,10 @@ func TestLate(t *testing.T) {
 			}
 			n := len(c.orders) - 1
 			for _, m := range c.orders[:n] {
-				send(g.socketFD, m.appendTo(nil))
+				if m.Kind == Run {
+					m.Text = strings.Join(g.argv, "\x00")
+				}
+				m.send(g.socketFD)
 			}
 			g.Give(c.orders[n]) // which continues the guard
 			all := reports(t, g)

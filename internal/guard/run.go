@@ -11,10 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/command"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
-	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 	"example.org/flock/internal/termination"
 )
@@ -33,17 +31,22 @@ func (c Command) Run() (status int, err error) {
 		return 0, asFailure(err)
 	}
 	makeThreads()
-	c.Rules.KeepsLock = true
-	passedOn := map[syscall.Signal]bool{}
-	g.passOnAll(signals, passedOn) // before the order to run, so that the command gets those from the terminal, too
+	g.passOnAll(signals) // before the order to run, so that the command gets those from the terminal, too
 	g.Give(Message{Kind: Run, Rules: c.Rules})
-	last := c.mediate(g, signals, passedOn)
+	last := c.mediate(g, signals)
 	signals.CommandEnded() // the end of what the guard has left behind may take for ever
 	g.Close()
-	if last.Kind != Ended {
+	switch {
+	case last.Kind == Failed:
+		return 0, last.Failure(c.Argv[0])
+	case last.Kind != Ended:
 		return c.killed(g, last)
+	case last.Cause == Replaced:
+		return 0, locks.ErrReplaced
+	case last.Cause == AtLimit:
+		return StatusAtLimit, nil
 	}
-	return c.status(last, passedOn)
+	return g.Status(last), nil
 }
 
 // startGuard starts the guard. That asks for newer tickets by a descriptor of its own, whose number c then has for it;
@@ -63,27 +66,23 @@ func (c *Command) startGuard() (*Guard, error) {
 }
 
 // mediate prints the guard's reports and passes signals on to it until it is gone. It returns the last report.
-func (c Command) mediate(g *Guard, signals *termination.Signals, passedOn map[syscall.Signal]bool) (last Message) {
-	fds := [3]unix.PollFd{}
-	for i, fd := range []int{g.socketFD, g.endFD, signals.FD} {
-		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-	}
-	for open := true; open; {
-		if n, _ := unix.Poll(fds[:], -1); n > 0 && fds[0].Revents|fds[1].Revents != 0 {
-			open = g.receive(func(m Message) {
-				last = m
-				c.Relay(m)
-			})
+func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message) {
+	for {
+		isReport, isGone := g.receive(signals.FD)
+		switch {
+		case isGone:
+			return last
+		case isReport:
+			last = g.got
+			c.Relay(last)
 		}
-		g.passOnAll(signals, passedOn)
+		g.passOnAll(signals)
 	}
-	return last
 }
 
-// passOnAll passes on the signals that have come, and notes them.
-func (g *Guard) passOnAll(signals *termination.Signals, passedOn map[syscall.Signal]bool) {
+// passOnAll passes on the signals that have come.
+func (g *Guard) passOnAll(signals *termination.Signals) {
 	for sig, fromTerminal := signals.Next(); sig != 0; sig, fromTerminal = signals.Next() {
-		passedOn[sig] = true
 		g.PassOn(sig, fromTerminal)
 	}
 }
@@ -104,33 +103,12 @@ func (c Command) killed(g *Guard, report Message) (status int, err error) {
 		return termination.EndBy(by), nil
 	}
 	c.Note("the guard of " + c.Argv[0] + " was killed, and so were all its descendants")
-	g.closeAll()
-	g.family.killAll(func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
+	g.killAll(Orphaned, never, func(m Message) {
+		if m.Kind == Unkillable {
+			c.Relay(m)
+		}
+	})
 	return 128 + int(syscall.SIGKILL), nil
-}
-
-// status returns that of a command by the last report.
-func (c Command) status(last Message, passedOn map[syscall.Signal]bool) (status int, err error) {
-	sig := syscall.Signal(last.Number - 128)
-	switch {
-	case last.Text != "":
-		return 0, failedToStart(c.Argv[0], last)
-	case last.Cause == Replaced:
-		return 0, locks.ErrReplaced
-	case last.Cause == AtLimit:
-		return StatusAtLimit, nil
-	case last.Killed && passedOn[sig]:
-		return termination.EndBy(sig), nil // so that a shell sees by its status that it should end, too
-	}
-	return last.Number, nil
-}
-
-// failedToStart returns the error of a command that the guard could not start.
-func failedToStart(name string, m Message) error {
-	if m.Errno != 0 {
-		return command.NotExecuted(name, m.Errno)
-	}
-	return &failure.Error{Status: m.Number, Text: m.Text}
 }
 
 // asFailure makes an error one that the user sees.

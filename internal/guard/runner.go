@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/sys"
 	"example.org/flock/internal/termination"
@@ -22,22 +22,24 @@ import (
 
 // A runner is the process of a guard: it obeys orders, runs the command, and reports.
 type runner struct {
-	life    *life
-	parent  int      // its process id
-	stderr  int      // the descriptor that the command gets as that; -1: it has none
-	argv    []string // of the command
-	signals *termination.Signals
-	socket  int      // to the parent
-	orders  splitter // of what comes from it
-	watch   watch    // over the children
-	waker   waker
-	line    []byte        // memory for a report
-	bytes   []byte        // and for orders
-	polled  []unix.PollFd // for the parent, children, the time, and newer contenders
+	*life
+	hasBegun bool     // the command was started
+	parent   int      // its process id
+	stderr   int      // the descriptor that the command gets as that; -1: it has none
+	argv     []string // of the command; nil: there was no order to run
+	token    int64    // of the lock
+	early    [32]bool // the signals that came before the start, and are passed on then
+	signals  *termination.Signals
+	socket   int            // to the parent
+	orders   *os.File       // the same
+	message  Message        // memory for one
+	watch    watch          // over the children
+	wake     timer          // continues this process when something is due, should it be stopped
+	polled   [3]unix.PollFd // for the parent, children, and newer contenders
 }
 
 // bellAt is the index, among the descriptors that are polled, of the bell of a ticket.
-const bellAt = 3
+const bellAt = 2
 
 // Begin must be called at the start of a program that has guards, by the first thread of the process. In a guard it
 // does not return.
@@ -48,27 +50,30 @@ func Begin() {
 	if os.Args[1] == leads {
 		os.Exit(0)
 	}
-	number, isGuard := strings.CutPrefix(os.Args[1], option)
-	if !isGuard {
-		return
+	numbers, isGuard := strings.CutPrefix(os.Args[1], option)
+	var fds []int // see startProcess
+	for number := range strings.SplitSeq(numbers, ",") {
+		fd, _ := strconv.Atoi(number)
+		fds = append(fds, fd)
 	}
-	socket, _ := strconv.Atoi(number)
-	if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+	if _, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_TYPE); !isGuard || err != nil || len(fds) == 1 {
 		return // nobody who makes a guard has started this: it is an option that does not exist
 	}
-	beGuard(socket)
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+	}
+	beGuard(fds[0], fds[1])
 	os.Exit(0)
 }
 
 // beGuard does what a guard has to do, in a process that Start has started.
-func beGuard(socket int) {
-	unix.CloseOnExec(socket)
+func beGuard(socket, stderr int) {
 	signals, err := catchSignals()
-	if err != nil || prepare() != nil {
+	if err != nil || Check() != nil {
 		os.Exit(1) // its parent says that it is gone
 	}
 	setName(Name)
-	r := &runner{signals: signals, socket: socket, bytes: make([]byte, 64<<10)}
+	r := &runner{signals: signals, socket: socket, orders: os.NewFile(uintptr(socket), "orders"), stderr: stderr}
 	r.life = newLife(r.report)
 	r.run()
 }
@@ -98,33 +103,35 @@ func (r *runner) run() {
 		return
 	}
 	makeThreads()
-	for r.life.state != over {
+	for !r.isOver {
 		r.wait()
-		if r.polled[0].Fd >= 0 && !r.obeyAll() {
-			if r.life.state == ready {
-				return
-			}
-			r.life.orphaned, r.polled[0].Fd = true, -1
+		r.obeyAll()
+		r.lookForNewer()
+		switch {
+		case r.hasBegun:
+			r.proceed(r.watch.reap(r.noteEnd))
+		case r.argv != nil:
+			r.start()
+		case r.orphaned:
+			return
 		}
-		r.life.lookForNewer()
-		r.life.remains = r.life.family.remains(r.watch.reap(r.life))
-		r.life.proceed()
 	}
-	if r.life.endsParentsStop {
-		continueParent(r.parent)
+	// It may be stopped. When a command ends by itself it stays so, as without a guard.
+	if r.cause != NoCause && unix.Getppid() == r.parent {
+		unix.Kill(r.parent, unix.SIGCONT)
 	}
 }
 
 // open makes what the guard waits for.
 func (r *runner) open() (ok bool) {
-	waker, err := newWaker()
+	wake, err := newTimer(unix.SIGCONT)
 	pair, errOfPair := sys.Socketpair()
 	if err != nil || errOfPair != nil {
 		return false
 	}
-	r.waker, r.watch = waker, watch{pair[0], pair[1]}
-	for _, fd := range []int{r.socket, r.watch.fd, r.waker.fd, -1} {
-		r.polled = append(r.polled, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	r.wake, r.watch = wake, watch{pair[0], pair[1]}
+	for i, fd := range []int{r.socket, r.watch.fd, -1} {
+		r.polled[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	}
 	runs := make(chan struct{})
 	go func() {
@@ -138,11 +145,13 @@ func (r *runner) open() (ok bool) {
 
 // wait waits until a descriptor is readable, or something is due.
 func (r *runner) wait() {
-	timeout := r.waker.set(r.life.nextTime())
-	unix.Poll(r.polled, timeout)
+	at := r.nextTime()
+	r.wake.set(at)
+	pause := max(0, min(at-Now(), mostSleep)) + time.Millisecond // it is rounded down
+	unix.Poll(r.polled[:], int(pause.Milliseconds()))
 	if r.polled[bellAt].Revents != 0 {
 		locks.Hear(int(r.polled[bellAt].Fd))
-		r.life.newerAt = 0
+		r.newerAt = 0
 	}
 }
 
@@ -152,69 +161,47 @@ func isReadable(fd int) bool {
 	return n > 0
 }
 
-// obeyAll obeys the orders that are there, in their order, and reports whether more can come. If this process was
-// stopped or starved there are many. Then the newest deadlines, and an Abort, count from the first one on: the lock was
-// kept meanwhile, or it is lost already.
-func (r *runner) obeyAll() (open bool) {
-	r.orders.add(nil) // drops what was obeyed
-	for open = true; open && isReadable(r.socket); {
-		n, _ := sys.Read(r.socket, r.bytes)
-		open = n > 0
-		r.orders.add(r.bytes[:max(n, 0)])
-	}
-	for m, ok := r.orders.next(); ok; m, ok = r.orders.next() {
-		r.life.foresee(m)
-	}
-	r.orders.at = 0
-	for m, ok := r.orders.next(); ok; m, ok = r.orders.next() {
-		r.obey(m)
-	}
-	return open
-}
-
-func (r *runner) obey(m Message) {
-	l := r.life
-	switch m.Kind {
-	case Parent:
-		r.parent = m.Number
-	case Stderr:
-		r.stderr = m.Number
-		unix.CloseOnExec(r.stderr)
-	case ForGuard:
-		unix.CloseOnExec(m.Number)
-		if m.Number == 2 {
-			r.stderr = -1
+// obeyAll obeys the orders that are there. If this process was stopped or starved there are many. What is due is seen
+// after them: the newest deadlines, and an Abort, count from the first one on, for the lock was kept meanwhile, or it is
+// lost already.
+func (r *runner) obeyAll() {
+	for !r.orphaned && isReadable(r.socket) {
+		if !r.message.receive(r.orders) {
+			r.orphaned, r.polled[0].Fd = true, -1
+			return
 		}
-	case Words:
-		r.argv = strings.Split(m.Text, "\x00")
-	case Run:
-		if l.state == ready {
-			l.rules = m.Rules
-			if ticket := l.rules.Ticket; ticket.Number != 0 {
-				r.polled[bellAt].Fd, l.newerAt = int32(ticket.MakeBell()), 0
-			}
-			r.start(m.Token)
-		}
-	case Signal:
-		l.passOn(syscall.Signal(m.Number), m.Terminal)
+		r.obey(&r.message)
 	}
 }
 
-// start starts the command, unless it is too late.
-func (r *runner) start(token int64) {
-	r.life.lookForNewer()
-	switch {
-	case r.life.aborted, Now() >= r.life.deadlines.Term:
-		r.life.cause = Lost
-	case r.life.replaced:
-		r.life.cause = Replaced
+func (r *runner) obey(m *Message) {
+	if isLost := r.cause == Lost || r.deadlines.Term == 0; m.Deadlines != (Deadlines{}) && !isLost {
+		r.deadlines = m.Deadlines
 	}
-	if r.life.cause != NoCause {
-		r.life.finish(0)
+	switch sig := syscall.Signal(m.Number); {
+	case m.Kind == Run:
+		r.rules, r.token, r.parent, r.argv = m.Rules, m.Token, m.Parent, strings.Split(m.Text, "\x00")
+		if ticket := r.rules.Ticket; ticket.Number != 0 {
+			r.polled[bellAt].Fd, r.newerAt = int32(ticket.MakeBell()), 0
+		}
+	case m.Kind == Abort:
+		r.deadlines = Deadlines{} // all have come
+	case m.Kind == Signal && r.hasBegun:
+		r.passOn(sig, m.Terminal)
+	case m.Kind == Signal:
+		r.early[sig], r.last = true, sig
+	}
+}
+
+// start starts the command, unless it is too late. It passes on what has come before that: the early signals, and what
+// the terminal has sent to the process group while the guard was in it, and mostly there was no command yet.
+func (r *runner) start() {
+	if r.cause = r.dueCause(Now()); r.cause != NoCause {
+		r.finish(0)
 		return
 	}
-	if token != 0 {
-		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
+	if r.token != 0 {
+		cstart.Setenv(TokenVariable, strconv.FormatInt(r.token, 10))
 	}
 	r.watch.tellThread() // the start begins
 	pid, err := r.startInGroup()
@@ -222,20 +209,18 @@ func (r *runner) start(token int64) {
 		r.failToStart(err)
 		return
 	}
-	r.life.family.command = pid
 	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
-	r.life.begin(r.fromTerminal())
-	r.watch.tellThread() // the start is over
-}
-
-// fromTerminal returns what the terminal has sent to the process group until this process has left it.
-func (r *runner) fromTerminal() (list []syscall.Signal) {
-	for sig, is := r.signals.Next(); sig != 0; sig, is = r.signals.Next() {
+	r.hasBegun = true
+	r.begin(pid)
+	for sig, isTerminals := r.signals.Next(); sig != 0; sig, isTerminals = r.signals.Next() {
+		r.early[sig] = r.early[sig] || isTerminals && r.family.group == 0
+	}
+	for sig, is := range r.early {
 		if is {
-			list = append(list, sig)
+			r.family.pass(syscall.Signal(sig))
 		}
 	}
-	return list
+	r.watch.tellThread() // the start is over
 }
 
 // startInGroup starts the command in a process group of its own, so that signals reach all of it. On a terminal it
@@ -251,22 +236,22 @@ func (r *runner) startInGroup() (pid int, err error) {
 	if session, _ := unix.Getsid(0); terminal >= 0 && session != os.Getppid() {
 		return command.Start(r.argv, attributes, r.stderr)
 	}
-	leader, err := newGroup(terminal)
+	leader, err := newGroup()
 	if err != nil {
 		return 0, command.NotForked(err)
 	}
 	defer reap(leader)
-	r.life.family.group = leader
+	r.family.group = leader
 	attr := attributes
 	attr.Setpgid, attr.Pgid = true, leader
+	attr.Foreground, attr.Ctty = terminal >= 0, max(terminal, 0)
 	return command.Start(r.argv, attr, r.stderr)
 }
 
-// newGroup makes a process group, and gives it the terminal, unless that is -1: see startLeader. It does so again if
-// somebody has killed the leader before.
-func newGroup(terminal int) (leader int, err error) {
+// newGroup makes a process group: see startLeader. It does so again if somebody has killed the leader before.
+func newGroup() (leader int, err error) {
 	for {
-		leader, err := startLeader(terminal)
+		leader, err := startLeader()
 		if err != nil {
 			return 0, err
 		}
@@ -301,7 +286,7 @@ func (r *runner) awaitStart() {
 	fds := []unix.PollFd{{Fd: int32(r.watch.thread), Events: unix.POLLIN}}
 	for n := 0; n <= 0; {
 		if n, _ = unix.Poll(fds, 50); n == 0 {
-			r.life.family.continueAll()
+			r.family.continueAll()
 		}
 	}
 	r.watch.await() // the start is over
@@ -309,19 +294,15 @@ func (r *runner) awaitStart() {
 
 // failToStart reports why the command cannot be started.
 func (r *runner) failToStart(err error) {
-	var failed *failure.Error
-	errors.As(err, &failed)
+	m := Message{Kind: Failed}
+	errors.As(err, &m.Errno)
 	var start *command.StartError
-	errno := syscall.Errno(0)
-	if errors.As(err, &start) {
-		errors.As(start.Err, &errno)
-	}
-	r.life.state = over
-	text := failed.Text[:min(len(failed.Text), 8<<10)]
-	r.report(Message{Kind: Ended, Text: text, Number: failed.Status, Errno: errno})
+	m.Forked = errors.As(err, &start)
+	r.isOver = true
+	r.report(m)
 }
 
 func (r *runner) report(m Message) {
-	r.line = m.appendTo(r.line[:0])
-	send(r.socket, r.line)
+	r.message = m
+	r.message.send(r.socket)
 }

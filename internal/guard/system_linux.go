@@ -4,7 +4,6 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -24,52 +23,17 @@ var attributes = syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 // attributesOfGuard: the kernel continues it when its parent dies, for it may be stopped.
 var attributesOfGuard = syscall.SysProcAttr{Pdeathsig: unix.SIGCONT}
 
-// Check returns why no guard can run here, nil if one can. It changes nothing.
-func Check() error {
-	var isReaper int32
-	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&isReaper)), 0, 0, 0)
-	if err == nil {
-		err = setReaper(uintptr(isReaper))
-	}
-	if err != nil {
+// Check has descendants whose parent dies become children of this process, and notes the children that it has already.
+// It returns why no guard can run here, nil if one can: a filter of system calls may refuse that, or /proc is not that of
+// this pid namespace, where a number can be a stranger's, or does not show the children of a process.
+func Check() (err error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return errors.New("prctl(2) for PR_SET_CHILD_SUBREAPER is refused: " + sys.Text(err))
 	}
-	if err := findsChildren(); err != nil {
+	if earlier, err = proc.ChildrenOf(proc.Self, unix.Getpid()); err != nil {
 		return errors.New("/proc does not list child processes here: " + sys.Text(err))
 	}
 	return nil
-}
-
-// setReaper sets whether descendants whose parent dies become children of this process, 1 or 0. A filter of system
-// calls may refuse that.
-func setReaper(is uintptr) error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, is, 0, 0, 0) }
-
-// prepare has descendants whose parent dies become children of this process, and notes the children that it had before.
-// It refuses where that cannot be, or they cannot be seen.
-func prepare() error {
-	if err := Check(); err != nil {
-		return err
-	}
-	if err := setReaper(1); err != nil {
-		return err
-	}
-	earlier, _ = proc.ChildrenOf(proc.Self, unix.Getpid())
-	return nil
-}
-
-// findsChildren returns an error if /proc is not that of this pid namespace, or does not show the children of a
-// process. In another one a number can be a stranger's.
-func findsChildren() error {
-	var link [20]byte
-	n, err := unix.Readlink("/proc/self", link[:])
-	self := unix.Getpid()
-	if err == nil && string(link[:n]) != strconv.Itoa(self) {
-		err = unix.ENOENT
-	}
-	if err == nil {
-		_, err = proc.ChildrenOf(proc.Self, self)
-	}
-	return err
 }
 
 // setName sets the name for ps and killall.
@@ -97,44 +61,17 @@ func newTimer(signal unix.Signal) (t timer, err error) {
 
 // set sets the time on the clock at which the signal is sent, and then again and again.
 func (t timer) set(at time.Duration) {
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(or0(at))),
-		Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
+	if at == never {
+		at = 0 // none
+	}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at)), Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
+	const absolute = 1 // TIMER_ABSTIME
 	unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(t), absolute, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
-const absolute = 1 // TIMER_ABSTIME, TFD_TIMER_ABSTIME
-
-// or0 returns 0 for never, as timers have it.
-func or0(at time.Duration) time.Duration {
-	if at == never {
-		return 0
-	}
-	return at
-}
-
-// A waker makes a descriptor readable at a time, and continues this process then, should it be stopped. The signal that
-// does so wakes nobody who ignores it.
-type waker struct {
-	fd    int   // of timerfd_create(2)
-	timer timer // to continue this process
-}
-
-func newWaker() (w waker, err error) {
-	if w.timer, err = newTimer(unix.SIGCONT); err == nil {
-		w.fd, err = unix.TimerfdCreate(clock, unix.TFD_CLOEXEC)
-	}
-	return w, err
-}
-
-// set sets the time. It returns how many milliseconds poll(2) may wait; -1: until a descriptor is readable.
-func (w *waker) set(at time.Duration) (timeout int) {
-	w.timer.set(at)
-	unix.TimerfdSettime(w.fd, absolute, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(or0(at)))}, nil)
-	return -1
-}
-
-// lastEndIsEvent says that the end of the last one of the family is an event.
-const lastEndIsEvent = true
+// mostSleep is how long a guard may wait. While the machine sleeps, the time of poll(2) stands still, and then the signal
+// of a timer ends it.
+const mostSleep = time.Hour
 
 // run waits for the end of a child, says so, and waits until all who have ended are reaped.
 func (w watch) run() {
@@ -150,24 +87,17 @@ func (w watch) run() {
 	}
 }
 
-// reap reaps the children that have ended, and reports whether there are others.
-func (w watch) reap(l *life) (hasChildren bool) {
+// reap is reapAll, when the thread has found that somebody has ended.
+func (w watch) reap(note func(pid int, w syscall.WaitStatus)) (hasChildren bool) {
 	threadWaits := isReadable(w.fd)
 	if threadWaits {
 		unix.Read(w.fd, make([]byte, 1))
 	}
-	for {
-		var status syscall.WaitStatus
-		pid, err := sys.Wait4(-1, &status, syscall.WNOHANG)
-		if pid > 0 {
-			l.noteEnd(pid, status)
-			continue
-		}
-		if threadWaits {
-			w.tellThread()
-		}
-		return err == nil
+	hasChildren = reapAll(note)
+	if threadWaits {
+		w.tellThread()
 	}
+	return hasChildren
 }
 
 // continueAll continues the children of this process that are stopped.
@@ -186,9 +116,8 @@ func endOf(child int) (fd int) {
 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
-// session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps
-// the leader when somebody has joined.
-func startLeader(terminal int) (leader int, err error) {
+// session, and setsid(1) would fork. The caller reaps the leader when somebody has joined.
+func startLeader() (leader int, err error) {
 	var all, old unix.Sigset_t
 	for i := range all.Val {
 		all.Val[i]--
@@ -205,11 +134,6 @@ func startLeader(terminal int) (leader int, err error) {
 	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, flags, stack, 0, 0, 0, 0)
 	if errno == 0 && pid == 0 {
 		unix.RawSyscall(unix.SYS_SETPGID, 0, 0, 0)
-		if terminal >= 0 {
-			self, _, _ := unix.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
-			group := int32(self)
-			unix.RawSyscall(unix.SYS_IOCTL, uintptr(terminal), unix.TIOCSPGRP, uintptr(unsafe.Pointer(&group)))
-		}
 		for {
 			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 		}
@@ -259,51 +183,31 @@ func (f *family) has(p process) bool {
 }
 
 // send sends a signal to a process of the list, if it is still there. A process that is nobody's child here may be
-// reaped at any time, so its number may be another's: a pidfd is not.
+// reaped at any time, so its number may be another's: a pidfd is not. Where there are no pidfds, before Linux 5.3, or a
+// filter denies one of their calls, it goes by the number; if it was denied for the process, it is again.
 func (f *family) send(p process, s unix.Signal) error {
 	if p.isChild {
 		return unix.Kill(p.pid, s)
 	}
-	return sendTo(p.pid, s, func() bool { return f.has(p) })
-}
-
-// sendTo sends a signal by the pidfd of a process, if the number is still its own then, or by its number where there are
-// no pidfds, Linux before 5.3, or a filter denies one of their calls.
-func sendTo(pid int, s unix.Signal, isItsOwn func() bool) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	isOpen := err == nil
-	if isOpen {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err == nil {
 		defer unix.Close(fd)
 	}
-	if !isItsOwn() {
+	if !f.has(p) {
 		return unix.ESRCH
 	}
-	if isOpen {
+	if err == nil {
 		err = unix.PidfdSendSignal(fd, s, nil, 0)
 	}
-	isFiltered := err == unix.EPERM && !(isOpen && maySignalByPidfd())
-	if err == unix.ENOSYS || isFiltered {
-		return unix.Kill(pid, s)
+	if err == unix.ENOSYS || err == unix.EPERM {
+		return unix.Kill(p.pid, s)
 	}
 	return err
 }
 
-// maySignalByPidfd tells a filter, which answers EPERM to all, from a process that may not be sent signals: this
-// process may send one to itself.
-func maySignalByPidfd() bool {
-	fd, err := unix.PidfdOpen(unix.Getpid(), 0)
-	if err != nil {
-		return true // there is no descriptor for it
-	}
-	defer unix.Close(fd)
-	return unix.PidfdSendSignal(fd, 0, nil, 0) == nil
-}
-
-// remains reports whether somebody is left: descendants without a parent are children.
-func (f *family) remains(hasChildren bool) bool { return hasChildren }
-
-// continueParent continues the parent of this process, if it is the one that has this number. Its number cannot be
-// another's while it is the parent.
-func continueParent(parent int) {
-	sendTo(parent, unix.SIGCONT, func() bool { return unix.Getppid() == parent })
+// remains reports whether somebody is left: descendants without a parent are children. Children from before the guard
+// are not of the family, but are children for as long as they like; then two looks that find nobody tell. One is not
+// enough: somebody may have come meanwhile.
+func (f *family) remains(hasChildren bool) bool {
+	return hasChildren && (len(earlier) == 0 || f.empty < 2)
 }

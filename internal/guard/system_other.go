@@ -18,11 +18,9 @@ var attributes, attributesOfGuard syscall.SysProcAttr
 // Check returns nil: a guard can run here.
 func Check() error { return nil }
 
-func prepare() error { return nil }
-
 func setName(string) {}
 
-// mostSleep is how long a timer may run: it stands still while a Mac sleeps, and the clock does not.
+// mostSleep is how long a timer may run, and a guard wait: timers stand still while a Mac sleeps, and the clock does not.
 const mostSleep = time.Second
 
 // A timer sends a signal to this process, unless it is stopped.
@@ -57,21 +55,6 @@ func (t timer) set(at time.Duration) {
 	}
 }
 
-// A waker is for a system where nothing continues a process that is stopped.
-type waker struct{ fd int }
-
-func newWaker() (w waker, err error) { return waker{-1}, nil }
-
-// set sets the time. It returns how many milliseconds poll(2) may wait.
-func (w *waker) set(at time.Duration) (timeout int) {
-	pause := min(at-Now(), mostSleep)
-	return int(max(0, (pause+time.Millisecond-1)/time.Millisecond))
-}
-
-// lastEndIsEvent says that the end of the last one of the family is an event. Here it is none: those who are nobody's
-// child end unseen.
-const lastEndIsEvent = false
-
 // run waits for the ends of all children, and says what they were.
 func (w watch) run() {
 	for {
@@ -85,15 +68,15 @@ func (w watch) run() {
 	}
 }
 
-// reap takes note of the children that have ended.
-func (w watch) reap(l *life) (hasChildren bool) {
+// reap says which children have ended. Whether there are others is not asked: see family.remains.
+func (w watch) reap(note func(pid int, w syscall.WaitStatus)) (hasChildren bool) {
 	var b [8]byte
 	for isReadable(w.fd) {
 		if n, _ := unix.Read(w.fd, b[:]); n == len(b) {
-			l.noteEnd(int(binary.NativeEndian.Uint32(b[:])), syscall.WaitStatus(binary.NativeEndian.Uint32(b[4:])))
+			note(int(binary.NativeEndian.Uint32(b[:])), syscall.WaitStatus(binary.NativeEndian.Uint32(b[4:])))
 		}
 	}
-	return l.alive()
+	return false
 }
 
 // continueAll continues who is in the process group that the command is to have.
@@ -107,14 +90,9 @@ func (f *family) continueAll() {
 func endOf(int) (fd int) { return -1 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
-// session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps
-// the leader when somebody has joined.
-func startLeader(terminal int) (leader int, err error) {
-	attr := syscall.SysProcAttr{Setpgid: true}
-	if terminal >= 0 {
-		attr.Foreground, attr.Ctty = true, terminal
-	}
-	return command.StartSelf([]string{Name, leads}, attr, -1)
+// session, and setsid(1) would fork. The caller reaps the leader when somebody has joined.
+func startLeader() (leader int, err error) {
+	return command.StartSelf([]string{Name, leads}, syscall.SysProcAttr{Setpgid: true}, -1)
 }
 
 type finder struct{}
@@ -139,13 +117,6 @@ func (f *family) send(p process, s unix.Signal) error {
 
 // remains reports whether somebody is left.
 func (f *family) remains(bool) bool { return len(f.findGroup(nil)) > 0 }
-
-// continueParent continues the parent of this process, if it is the one that has this number.
-func continueParent(parent int) {
-	if unix.Getppid() == parent {
-		unix.Kill(parent, unix.SIGCONT)
-	}
-}
 
 // makeThreads has nothing to do: whether the runtime may need another thread later is not looked at here.
 func makeThreads() {}
