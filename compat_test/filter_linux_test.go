@@ -18,8 +18,6 @@ var filters = map[string]func() []unix.SockFilter{
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
 	"without-subreaper":    withoutSubreaper,
-	"pidfd-says-EPERM":     func() []unix.SockFilter { return withoutSignalsByPidfd(unix.EPERM) },
-	"pidfd-says-ENOSYS":    func() []unix.SockFilter { return withoutSignalsByPidfd(unix.ENOSYS) },
 	"without-sockets":      withoutSockets,
 	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
@@ -149,11 +147,6 @@ func withoutSubreaper() []unix.SockFilter {
 		load(callNumber), jump(unix.SYS_PRCTL, 0, 3),
 		load(firstArgument), jump(unix.PR_SET_CHILD_SUBREAPER, 0, 1), fail(unix.EPERM), allow,
 	}
-}
-
-// withoutSignalsByPidfd lets pidfds be opened, and has no signal sent by them.
-func withoutSignalsByPidfd(errno syscall.Errno) []unix.SockFilter {
-	return []unix.SockFilter{load(callNumber), jump(unix.SYS_PIDFD_SEND_SIGNAL, 0, 1), fail(errno), allow}
 }
 
 // withoutFork allows new threads but no child: clone(2) fails if the low byte of its first argument names a signal for

@@ -53,8 +53,8 @@ func TestGuardMakesNoThread(t *testing.T) {
 		return counts
 	}
 	before := threads()
-	const spare = 4
-	ofFlock := 4 + spare // main, the runtime's monitor, one for signals, one that writes lines
+	const spare = 2
+	ofFlock := 3 + spare // main, the runtime's monitor, one that writes lines
 	ofGuard := 3 + spare // main, the monitor, one that waits for children
 	if before[0] < ofFlock || before[1] < ofGuard {
 		t.Errorf("flock and its guard have %d threads, fewer than %d and %d", before, ofFlock, ofGuard)

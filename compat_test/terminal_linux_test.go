@@ -27,8 +27,8 @@ type terminal struct {
 	screen string // what nobody has expected yet
 }
 
-// newTerminal starts bash in a new directory. $options are those of the flocks there.
-func newTerminal(t *testing.T, env []string, options string) *terminal {
+// openTerminal makes a pseudo-terminal.
+func openTerminal(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -41,10 +41,16 @@ func newTerminal(t *testing.T, env []string, options string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
+	if slave, err = os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
 		t.Fatal(err)
 	}
+	return master, slave
+}
+
+// newTerminal starts bash in a new directory. $options are those of the flocks there.
+func newTerminal(t *testing.T, env []string, options string) *terminal {
+	t.Helper()
+	master, slave := openTerminal(t)
 	defer slave.Close()
 	c := &terminal{t: t, dir: t.TempDir(), keys: master,
 		shell: exec.Command(bashPath, "--norc", "--noprofile", "--noediting", "-i")}
@@ -322,6 +328,47 @@ var guardScenes = map[string]func(c *terminal){
 		}
 		c.status(3)
 	},
+}
+
+// TestTerminalOfItsOwn has flock lead the session, as in a container, and types at the moment when the process group of
+// the command gets the terminal. Ctrl-C ends the command, and Ctrl-Z does not stop it for ever: no shell continues it.
+func TestTerminalOfItsOwn(t *testing.T) {
+	t.Parallel()
+	needOurs(t)
+	for _, c := range []struct {
+		name, keys, command string
+		status              int
+	}{
+		{"Ctrl-C", "\x03", "exec sleep 1000", 130},
+		{"Ctrl-Z", "\x1a\n", "read line; exit 3", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for range 20 {
+				master, slave := openTerminal(t)
+				defer master.Close()
+				flock := exec.Command(oursPath, "--limit", "20", "f", "sh", "-c", c.command)
+				flock.Dir, flock.Stdin, flock.Stdout, flock.Stderr = dir, slave, slave, slave
+				flock.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+				if err := flock.Start(); err != nil {
+					t.Fatal(err)
+				}
+				slave.Close()
+				hasGroup := func() bool {
+					group, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPGRP)
+					return err == nil && (group == 0 || group == flock.Process.Pid)
+				}
+				for end := time.Now().Add(20 * time.Second); hasGroup() && time.Now().Before(end); {
+				}
+				master.WriteString(c.keys)
+				flock.Wait()
+				if status := flock.ProcessState.ExitCode(); status != c.status {
+					t.Fatal(flock.ProcessState)
+				}
+			}
+		})
+	}
 }
 
 // TestTerminal plays the scenes without and with the options that give flock a guard.

@@ -290,12 +290,12 @@ func (t *task) refuse(err error) int {
 // before the guard caught signals was for this program.
 func (t *task) guardGone(what string) int {
 	switch sig := t.guard.KilledBy(); {
-	case sig == 0:
-		return t.printer.Fail(guard.ErrEnded)
+	case sig == syscall.SIGKILL:
+		return t.printer.Fail(Unavailable(what + " the lock " + t.name + ": its guard was killed"))
 	case slices.Contains(termination.Forwarded, sig):
 		return termination.EndBy(sig)
 	}
-	return t.printer.Fail(Unavailable(what + " the lock " + t.name + ": its guard was killed"))
+	return t.printer.Fail(t.guard.EndedEarly())
 }
 
 // endsWait reports whether a program that does not catch the signal dies by it.

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -47,37 +46,4 @@ func TestContinued(t *testing.T) {
 	}
 	unix.Write(threads[0], []byte{0})
 	<-ended
-}
-
-// TestGoneBesideItsSocket: a guard that was killed is gone also where a child that it has forked keeps its socket open,
-// and what it has reported before counts.
-func TestGoneBesideItsSocket(t *testing.T) {
-	pair, err := sys.Socketpair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(pair[1])
-	child := exec.Command("sleep", "1000")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pid := child.Process.Pid
-	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], endFD: endOf(pid)}
-	defer g.socket.Close()
-	child.Process.Kill()
-	if g.endFD < 0 {
-		child.Wait()
-		t.Skip("nothing tells the end of a child here")
-	}
-	r := &runner{socket: pair[1]}
-	r.report(Message{Kind: Overrun})
-	reports := 0
-	for isReport, isGone := g.receive(-1); !isGone; isReport, isGone = g.receive(-1) {
-		if isReport {
-			reports++
-		}
-	}
-	if reports != 1 || g.KilledBy() != unix.SIGKILL {
-		t.Error(reports, g.KilledBy())
-	}
 }

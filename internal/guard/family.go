@@ -60,6 +60,14 @@ func (f *family) pass(s syscall.Signal) {
 	}
 }
 
+// sendAll sends a signal to all who are there.
+func (f *family) sendAll(s syscall.Signal) {
+	f.look()
+	for _, p := range f.list {
+		f.send(p, s)
+	}
+}
+
 func (f *family) isInGroup() bool {
 	group, err := unix.Getpgid(f.command)
 	return err == nil && group == f.group

@@ -28,7 +28,6 @@ type Guard struct {
 	argv       []string
 	socket     *os.File
 	socketFD   int                // its descriptor
-	endFD      int                // a descriptor that is readable when the guard is gone, -1: there is none
 	end        syscall.WaitStatus // of the guard, when it is gone
 	passedOn   [128]bool          // the signals that were passed on to the command
 	family     family             // what this process knows of it
@@ -60,14 +59,14 @@ func Start(argv []string, forGuard ...int) (*Guard, error) {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	g.socket, g.socketFD, g.endFD = os.NewFile(uintptr(pair[0]), "guard"), pair[0], endOf(g.pid)
+	g.socket, g.socketFD = os.NewFile(uintptr(pair[0]), "guard"), pair[0]
 	return g, nil
 }
 
 // startProcess starts the process of a guard, and closes its socket here. It inherits the standard error under another
 // number, if there is one; its own is /dev/null, if there is that, for the Go runtime writes all its stacks there when
-// it cannot make a thread. Its second word has the numbers of the socket, of the command's standard error (-1: it has
-// none), and of all others that are not for the command.
+// it cannot make a thread. Its second word has the size of a message, the numbers of the socket, of the command's
+// standard error (-1: it has none), and of all others that are not for the command.
 func startProcess(socket int, forGuard []int) (pid int, err error) {
 	defer unix.Close(socket)
 	stderr, err := unix.FcntlInt(2, unix.F_DUPFD, 3)
@@ -90,34 +89,23 @@ func startProcess(socket int, forGuard []int) (pid int, err error) {
 	if _, err := unix.FcntlInt(uintptr(socket), unix.F_SETFD, 0); err != nil { // not close-on-exec
 		return 0, err
 	}
-	word := option + strconv.Itoa(socket)
-	for _, fd := range append([]int{ofCommand, stderr}, forGuard...) {
+	word := option + strconv.Itoa(sizeOfMessage)
+	for _, fd := range append([]int{socket, ofCommand, stderr}, forGuard...) {
 		word += "," + strconv.Itoa(fd)
 	}
 	return command.StartSelf([]string{Name, word}, attributesOfGuard, own)
 }
 
-// receive waits for a report, which is in got then, or until a descriptor is readable, unless that is -1. The guard may
-// be gone, and its socket stay open: by a child of it that was to become the command, and is stopped.
-func (g *Guard) receive(orReadable int) (isReport, isGone bool) {
-	var fds [3]unix.PollFd
-	for i, fd := range []int{g.socketFD, g.endFD, orReadable} {
-		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-	}
-	unix.Poll(fds[:], -1)
-	if isReadable(g.socketFD) { // asked anew: a report may have come just before the end
-		isReport = g.got.receive(g.socket)
-		isGone = !isReport
-	} else {
-		isGone = fds[1].Revents != 0
-	}
+// receive waits for the next report, which is in got then. If there is none any more, the guard is gone.
+func (g *Guard) receive() (isReport bool) {
+	isReport = g.got.receive(g.socket)
 	switch {
-	case isGone:
+	case !isReport:
 		g.end = reap(g.pid)
-	case isReport && g.got.Kind == Started:
+	case g.got.Kind == Started:
 		g.family.command, g.family.group = g.got.Number, g.got.Group
 	}
-	return isReport, isGone
+	return isReport
 }
 
 // Reports returns a channel of the reports. It is closed when the guard is gone.
@@ -125,17 +113,15 @@ func (g *Guard) Reports() <-chan Message {
 	reports := make(chan Message)
 	go func() {
 		defer close(reports)
-		for isReport, isGone := g.receive(-1); !isGone; isReport, isGone = g.receive(-1) {
-			if isReport {
-				reports <- g.got
-			}
+		for g.receive() {
+			reports <- g.got
 		}
 	}()
 	return reports
 }
 
-// KilledBy returns the signal that killed the guard, when the Reports are closed; 0: none.
-func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
+// KilledBy returns the signal that killed the guard, when the Reports are closed; -1: none.
+func (g *Guard) KilledBy() syscall.Signal { return g.end.Signal() }
 
 // Give gives the guard an order, and continues it, should it be stopped.
 func (g *Guard) Give(m Message) {
@@ -164,8 +150,8 @@ func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
 }
 
 // Status returns the exit status of a command that has Ended. If it has died of a signal that this process was sent,
-// too, that ends this process, so that a shell sees that it should end, too, and systemd, which has stopped this service
-// by it, no failure: see package termination.
+// too, that ends this process: so a shell sees that it should end, and systemd, which has stopped this service by it,
+// sees no failure. See package termination.
 func (g *Guard) Status(last Message) int {
 	if sig := syscall.Signal(last.Number - 128); last.Killed && g.passedOn[sig] {
 		return termination.EndBy(sig)

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -101,8 +102,9 @@ func TestFailure(t *testing.T) {
 		g := startCommand(t, name)
 		g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 		r := last(t, g)
-		if err := r.Failure(name); !strings.HasPrefix(err.Text, "failed to execute /") || err.Status != failure.ExUnavailable ||
-			r.Kind != Failed {
+		err := r.Failure(name)
+		isRight := strings.HasPrefix(err.Text, "failed to execute /") && err.Status == failure.ExUnavailable
+		if r.Kind != Failed || !isRight {
 			t.Errorf("%+v %v", r, err)
 		}
 		select { // flock waits for that
@@ -188,9 +190,10 @@ func TestStoppedMeanwhile(t *testing.T) {
 	if _, err := syscall.Wait4(g.pid, nil, syscall.WUNTRACED, nil); err != nil {
 		t.Fatal(err)
 	}
-	first, second := Message{Kind: Move, Deadlines: Deadlines{Now(), farAway.Kill, farAway.End}}, Message{Kind: Move, Deadlines: farAway}
-	first.send(g.socketFD)
-	second.send(g.socketFD)
+	for _, d := range []Deadlines{{Now(), farAway.Kill, farAway.End}, farAway} {
+		m := Message{Kind: Move, Deadlines: d}
+		m.send(g.socketFD)
+	}
 	unix.Kill(g.pid, unix.SIGCONT)
 	if err := os.WriteFile(dir+"/end", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -295,8 +298,8 @@ func TestMessages(t *testing.T) {
 	from := os.NewFile(uintptr(pair[0]), "socket")
 	defer from.Close()
 	rules := Rules{4, true, locks.Ticket{FD: 10, Number: 11}}
-	all := Message{Kind: Signal, Deadlines: Deadlines{1, 2, never}, Rules: rules, Token: 5, Parent: 12, Group: -6, Number: 7,
-		Killed: true, Forked: true, Cause: AtLimit, Survivor: 8, Errno: 9, Text: "x\ny\x00"}
+	all := Message{Kind: Signal, Deadlines: Deadlines{1, 2, never}, Rules: rules, Token: 5, Parent: 12, Group: -6,
+		Number: 7, Killed: true, Forked: true, Cause: AtLimit, Survivor: 8, Errno: 9, Text: "x\ny\x00"}
 	order := Message{Kind: Signal, Number: 15}
 	all.send(pair[1])
 	order.send(pair[1])
@@ -331,14 +334,10 @@ func TestLate(t *testing.T) {
 		"renewed":     {[]Message{run, move}, 3, NoCause, true},
 		"not renewed": {[]Message{run}, 0, Lost, false},
 		"aborted":     {[]Message{run, move, {Kind: Abort}}, 0, Lost, false},
-		"terminated":  {[]Message{run, move, {Kind: Signal, Number: int(unix.SIGTERM)}, move}, 143, NoCause, true},
+		"terminated":  {[]Message{run, move, {Kind: Signal, Number: int(unix.SIGTERM)}, move}, 143, NoCause, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			script := ">$0/began; exit 3"
-			if c.status == 143 {
-				script = "exec sleep 1000"
-			}
-			g, dir := start(t, script)
+			g, dir := start(t, ">$0/began; exit 3")
 			unix.Kill(g.pid, unix.SIGSTOP)
 			if _, err := syscall.Wait4(g.pid, nil, syscall.WUNTRACED, nil); err != nil {
 				t.Fatal(err)
@@ -362,14 +361,35 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestEarlySignal sends signals before the command is to start.
+// TestEarlySignal sends signals before the command is to start. One that ends its parent keeps it from starting.
 func TestEarlySignal(t *testing.T) {
-	g := startCommand(t, "sleep", "1000")
-	g.PassOn(unix.SIGWINCH, true)
-	g.PassOn(unix.SIGTERM, false)
-	g.Give(Message{Kind: Run, Deadlines: farAway})
-	g.Give(Message{Kind: Move, Deadlines: Deadlines{Now() + time.Second, farAway.Kill, farAway.End}})
-	if r := last(t, g); r.Number != 128+int(unix.SIGTERM) || r.Cause != NoCause {
-		t.Errorf("%+v", r)
+	for sig, want := range map[unix.Signal]int{unix.SIGWINCH: 3, unix.SIGTERM: 128 + int(unix.SIGTERM)} {
+		g, dir := start(t, ">$0/began; exit 3")
+		g.PassOn(sig, true)
+		g.Give(Message{Kind: Run, Deadlines: farAway})
+		if r := last(t, g); r.Number != want || r.Killed != (want > 128) || r.Cause != NoCause {
+			t.Errorf("%+v", r)
+		}
+		if _, err := os.Stat(dir + "/began"); (err == nil) != (want == 3) {
+			t.Error("the command was started:", err == nil)
+		}
+	}
+}
+
+// TestOtherVersion starts a guard as a program does whose messages have another size.
+func TestOtherVersion(t *testing.T) {
+	pair, err := sys.Socketpair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	end := os.NewFile(uintptr(pair[1]), "socket")
+	defer end.Close()
+	c := exec.Command(os.Args[0])
+	c.Args, c.ExtraFiles = []string{Name, fmt.Sprint(option, sizeOfMessage+8, ",3,-1")}, []*os.File{end}
+	c.Run()
+	g := Guard{end: c.ProcessState.Sys().(syscall.WaitStatus)}
+	if err := g.EndedEarly(); !strings.Contains(err.Error(), "replaced by another version") {
+		t.Error(err)
 	}
 }

@@ -114,8 +114,8 @@ func (l *life) proceed(hasChildren bool) {
 	}
 }
 
-// endAll begins to end all. It finds out who they are, and sends them SIGTERM, if there is time for that. Who comes later
-// gets none: it may be what the command has started to clean up.
+// endAll begins to end all. It finds out who they are, and sends them SIGTERM, if there is time for that. Those who come
+// later get none: they may be what the command has started to clean up.
 func (l *life) endAll(now time.Duration, why Cause) {
 	l.cause, l.killAt, l.lookAt = why, never, now
 	if why != Lost {
@@ -153,7 +153,7 @@ func (l *life) kill(now time.Duration) {
 }
 
 // signalAll sends a signal to each process of the list, with a line of the kind. A stopped one is continued for SIGTERM.
-// It returns how many have got it, and one of those who may not be sent any; 0: there is none.
+// It returns how many have got it, and one of those that may not be sent any; 0: there is none.
 //
 // Those for whom there may be a line come last: the name of a process that forks again and again can be read only
 // between two forks, which takes a second among a hundred such.

@@ -59,8 +59,9 @@ const (
 	Lost                  // Deadlines.Term has come, or an Abort; or it is gone, and the lock with it
 )
 
-// A Message goes to the guard or comes from it. Both are the same program, so it goes as it is in memory; only the Text
-// is behind it then.
+// A Message goes to the guard or comes from it. Both are the same program, so it goes as it is in memory, with the Text
+// behind it. Only Linux has a name for the program that runs; elsewhere it may have been replaced while flock waited,
+// which the size of a message tells.
 type Message struct {
 	Kind      Kind
 	Deadlines Deadlines
@@ -87,6 +88,11 @@ func (m Message) Failure(name string) *failure.Error {
 	return command.NotForked(m.Errno)
 }
 
+const sizeOfMessage = int(unsafe.Sizeof(Message{}))
+
+// isOtherVersion is the exit status of a guard that was started by a program with messages of another size.
+const isOtherVersion = 3
+
 // fixed is a message without its Text.
 func (m *Message) fixed() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(m)), unsafe.Offsetof(m.Text))
@@ -95,10 +101,7 @@ func (m *Message) fixed() []byte {
 // send sends a message, or drops it if the receiver is gone. One without Text needs no memory.
 func (m *Message) send(socket int) {
 	m.length = len(m.Text)
-	b := m.fixed()
-	if m.length > 0 {
-		b = append(slices.Clip(b), m.Text...)
-	}
+	b := append(slices.Clip(m.fixed()), m.Text...)
 	for len(b) > 0 {
 		n, err := sys.Retry(func() (int, error) { return unix.SendmsgN(socket, b, nil, nil, unix.MSG_NOSIGNAL) })
 		if err != nil {
@@ -110,9 +113,8 @@ func (m *Message) send(socket int) {
 
 // receive waits for the next message; ok says that there is one.
 func (m *Message) receive(socket *os.File) (ok bool) {
-	m.Text = ""
 	_, err := io.ReadFull(socket, m.fixed())
-	if err == nil && m.length > 0 {
+	if err == nil {
 		text := make([]byte, m.length)
 		_, err = io.ReadFull(socket, text)
 		m.Text = string(text)

@@ -67,12 +67,13 @@ func (c *Command) startGuard() (*Guard, error) {
 
 // mediate prints the guard's reports and passes signals on to it until it is gone. It returns the last report.
 func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message) {
+	fds := [2]unix.PollFd{{Fd: int32(g.socketFD), Events: unix.POLLIN}, {Fd: int32(signals.FD), Events: unix.POLLIN}}
 	for {
-		isReport, isGone := g.receive(signals.FD)
-		switch {
-		case isGone:
-			return last
-		case isReport:
+		unix.Poll(fds[:], -1)
+		if isReadable(g.socketFD) {
+			if !g.receive() {
+				return last
+			}
 			last = g.got
 			c.Relay(last)
 		}
@@ -87,20 +88,25 @@ func (g *Guard) passOnAll(signals *termination.Signals) {
 	}
 }
 
-// ErrEnded is for a guard that nobody has killed, and that is gone before the command has started: it may have been
-// ended by the Go runtime, which needs some threads.
-var ErrEnded = asFailure(errors.New("its guard has ended before the command could start: " +
-	"is there a limit of processes or of memory?"))
+// EndedEarly returns the error of a guard that nobody has killed, and that is gone before the command has started: it
+// may have been ended by the Go runtime, which needs some threads.
+func (g *Guard) EndedEarly() error {
+	why := "its guard has ended before the command could start: is there a limit of processes or of memory?"
+	if g.end.ExitStatus() == isOtherVersion {
+		why = "this program was replaced by another version while it waited"
+	}
+	return asFailure(errors.New(why))
+}
 
 // killed returns the status of a command whose guard is gone without the last report, after one or none, and kills what
 // is left of it.
 func (c Command) killed(g *Guard, report Message) (status int, err error) {
 	switch by := g.KilledBy(); {
-	case report.Kind != 0: // it has caught signals, and was killed all the same
-	case by == 0:
-		return 0, ErrEnded
+	case report.Kind != 0, by == unix.SIGKILL: // it has caught signals, and was killed all the same
 	case slices.Contains(termination.Forwarded, by): // before it caught them, and for this process
 		return termination.EndBy(by), nil
+	default: // -1, or the signal by which the Go runtime ends
+		return 0, g.EndedEarly()
 	}
 	c.Note("the guard of " + c.Argv[0] + " was killed, and so were all its descendants")
 	g.killAll(Orphaned, never, func(m Message) {

@@ -23,12 +23,12 @@ import (
 // A runner is the process of a guard: it obeys orders, runs the command, and reports.
 type runner struct {
 	*life
-	hasBegun bool     // the command was started
-	parent   int      // its process id
-	stderr   int      // the descriptor that the command gets as that; -1: it has none
-	argv     []string // of the command; nil: there was no order to run
-	token    int64    // of the lock
-	early    [32]bool // the signals that came before the start, and are passed on then
+	hasBegun bool           // the command was started
+	parent   int            // its process id
+	stderr   int            // the descriptor that the command gets as that; -1: it has none
+	argv     []string       // of the command; nil: there was no order to run
+	token    int64          // of the lock
+	early    syscall.Signal // one that came before the start, and ends its parent; 0: none
 	signals  *termination.Signals
 	socket   int            // to the parent
 	orders   *os.File       // the same
@@ -50,14 +50,18 @@ func Begin() {
 	if os.Args[1] == leads {
 		os.Exit(0)
 	}
-	numbers, isGuard := strings.CutPrefix(os.Args[1], option)
+	list, isGuard := strings.CutPrefix(os.Args[1], option)
+	size, list, _ := strings.Cut(list, ",")
 	var fds []int // see startProcess
-	for number := range strings.SplitSeq(numbers, ",") {
+	for number := range strings.SplitSeq(list, ",") {
 		fd, _ := strconv.Atoi(number)
 		fds = append(fds, fd)
 	}
-	if _, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_TYPE); !isGuard || err != nil || len(fds) == 1 {
+	if _, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_TYPE); !isGuard || err != nil {
 		return // nobody who makes a guard has started this: it is an option that does not exist
+	}
+	if size != strconv.Itoa(sizeOfMessage) {
+		os.Exit(isOtherVersion)
 	}
 	for _, fd := range fds {
 		unix.CloseOnExec(fd)
@@ -85,12 +89,12 @@ var uncaught = []syscall.Signal{unix.SIGKILL, unix.SIGSTOP, unix.SIGILL, unix.SI
 
 // catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command
 // would inherit it if they were ignored, as some may be. On macOS even to ask for the dispositions of SIGKILL and
-// SIGSTOP is an error (sigaction of XNU, bsd/kern/kern_sig.c). SIGCHLD must not be ignored, or nobody would be told how
-// the command has ended.
+// SIGSTOP is an error (sigaction of XNU, bsd/kern/kern_sig.c). Two must not be ignored: without SIGCHLD nobody would be
+// told how the command has ended, and SIGCONT ends a wait whose time has come while the machine slept.
 func catchSignals() (*termination.Signals, error) {
 	var list []syscall.Signal
 	for s := syscall.Signal(1); s < 32; s++ {
-		if !slices.Contains(uncaught, s) && (s == unix.SIGCHLD || !cstart.Ignored(s)) {
+		if !slices.Contains(uncaught, s) && (s == unix.SIGCHLD || s == unix.SIGCONT || !cstart.Ignored(s)) {
 			list = append(list, s)
 		}
 	}
@@ -161,9 +165,8 @@ func isReadable(fd int) bool {
 	return n > 0
 }
 
-// obeyAll obeys the orders that are there. If this process was stopped or starved there are many. What is due is seen
-// after them: the newest deadlines, and an Abort, count from the first one on, for the lock was kept meanwhile, or it is
-// lost already.
+// obeyAll obeys the orders that are there. If this process was stopped or starved there are many. What is due is decided
+// after them: the newest deadlines count, for the lock was kept meanwhile, and an Abort, for it is lost.
 func (r *runner) obeyAll() {
 	for !r.orphaned && isReadable(r.socket) {
 		if !r.message.receive(r.orders) {
@@ -175,7 +178,8 @@ func (r *runner) obeyAll() {
 }
 
 func (r *runner) obey(m *Message) {
-	if isLost := r.cause == Lost || r.deadlines.Term == 0; m.Deadlines != (Deadlines{}) && !isLost {
+	isLost := r.cause == Lost || r.deadlines == Deadlines{} // see Abort
+	if m.Deadlines != (Deadlines{}) && !isLost {
 		r.deadlines = m.Deadlines
 	}
 	switch sig := syscall.Signal(m.Number); {
@@ -189,14 +193,23 @@ func (r *runner) obey(m *Message) {
 	case m.Kind == Signal && r.hasBegun:
 		r.passOn(sig, m.Terminal)
 	case m.Kind == Signal:
-		r.early[sig], r.last = true, sig
+		r.noteEarly(sig)
 	}
 }
 
-// start starts the command, unless it is too late. It passes on what has come before that: the early signals, and what
-// the terminal has sent to the process group while the guard was in it, and mostly there was no command yet.
+// noteEarly takes note of a signal that comes before the command is started. It ends the parent then, as in a wait for
+// the lock, unless it is one that ends nobody.
+func (r *runner) noteEarly(sig syscall.Signal) {
+	if sig != unix.SIGWINCH {
+		r.early = sig
+	}
+}
+
+// start starts the command, unless it is too late, or a signal ends the parent.
 func (r *runner) start() {
-	if r.cause = r.dueCause(Now()); r.cause != NoCause {
+	r.fromTerminal(r.noteEarly)
+	r.cause, r.end = r.dueCause(Now()), syscall.WaitStatus(r.early)
+	if r.cause != NoCause || r.early != 0 {
 		r.finish(0)
 		return
 	}
@@ -209,18 +222,21 @@ func (r *runner) start() {
 		r.failToStart(err)
 		return
 	}
-	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
 	r.hasBegun = true
 	r.begin(pid)
-	for sig, isTerminals := r.signals.Next(); sig != 0; sig, isTerminals = r.signals.Next() {
-		r.early[sig] = r.early[sig] || isTerminals && r.family.group == 0
-	}
-	for sig, is := range r.early {
-		if is {
-			r.family.pass(syscall.Signal(sig))
-		}
+	if r.family.group == 0 { // some may not have been there when it came; others get it again
+		r.fromTerminal(r.family.sendAll)
 	}
 	r.watch.tellThread() // the start is over
+}
+
+// fromTerminal calls do with each signal that the terminal has sent to the process group of this process.
+func (r *runner) fromTerminal(do func(syscall.Signal)) {
+	for sig, is := r.signals.Next(); sig != 0; sig, is = r.signals.Next() {
+		if is {
+			do(sig)
+		}
+	}
 }
 
 // startInGroup starts the command in a process group of its own, so that signals reach all of it. On a terminal it
@@ -233,33 +249,23 @@ func (r *runner) startInGroup() (pid int, err error) {
 	} else {
 		defer unix.Close(terminal)
 	}
-	if session, _ := unix.Getsid(0); terminal >= 0 && session != os.Getppid() {
-		return command.Start(r.argv, attributes, r.stderr)
-	}
-	leader, err := newGroup()
-	if err != nil {
-		return 0, command.NotForked(err)
-	}
-	defer reap(leader)
-	r.family.group = leader
 	attr := attributes
-	attr.Setpgid, attr.Pgid = true, leader
-	attr.Foreground, attr.Ctty = terminal >= 0, max(terminal, 0)
-	return command.Start(r.argv, attr, r.stderr)
-}
-
-// newGroup makes a process group: see startLeader. It does so again if somebody has killed the leader before.
-func newGroup() (leader int, err error) {
-	for {
+	if session, _ := unix.Getsid(0); terminal < 0 || session == os.Getppid() {
 		leader, err := startLeader()
 		if err != nil {
-			return 0, err
+			return 0, command.NotForked(err)
 		}
-		if group, _ := unix.Getpgid(leader); group == leader {
-			return leader, nil
-		}
-		reap(leader)
+		defer reap(leader)
+		r.family.group = leader
+		attr.Setpgid, attr.Pgid = true, leader
+		attr.Foreground, attr.Ctty = terminal >= 0, max(terminal, 0)
 	}
+	pid, err = command.Start(r.argv, attr, r.stderr)
+	unix.Setsid()        // keeps the guard out of what is sent to the whole group or session later on
+	if attr.Foreground { // a Ctrl-Z before that has stopped the command, and no shell continues it
+		unix.Kill(-attr.Pgid, unix.SIGCONT)
+	}
+	return pid, err
 }
 
 // reap waits for the end of a child.

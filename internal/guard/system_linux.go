@@ -24,8 +24,8 @@ var attributes = syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 var attributesOfGuard = syscall.SysProcAttr{Pdeathsig: unix.SIGCONT}
 
 // Check has descendants whose parent dies become children of this process, and notes the children that it has already.
-// It returns why no guard can run here, nil if one can: a filter of system calls may refuse that, or /proc is not that of
-// this pid namespace, where a number can be a stranger's, or does not show the children of a process.
+// It returns why no guard can run here, nil if one can: a filter of system calls may refuse that, or /proc is not that
+// of this pid namespace, where a number can be a stranger's, or does not show the children of a process.
 func Check() (err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return errors.New("prctl(2) for PR_SET_CHILD_SUBREAPER is refused: " + sys.Text(err))
@@ -64,13 +64,14 @@ func (t timer) set(at time.Duration) {
 	if at == never {
 		at = 0 // none
 	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at)), Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at)),
+		Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
 	const absolute = 1 // TIMER_ABSTIME
 	unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(t), absolute, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
-// mostSleep is how long a guard may wait. While the machine sleeps, the time of poll(2) stands still, and then the signal
-// of a timer ends it.
+// mostSleep is how long a guard may wait. While the machine sleeps, the time of poll(2) stands still; then the signal of
+// a timer ends the wait.
 const mostSleep = time.Hour
 
 // run waits for the end of a child, says so, and waits until all who have ended are reaped.
@@ -89,15 +90,11 @@ func (w watch) run() {
 
 // reap is reapAll, when the thread has found that somebody has ended.
 func (w watch) reap(note func(pid int, w syscall.WaitStatus)) (hasChildren bool) {
-	threadWaits := isReadable(w.fd)
-	if threadWaits {
+	if threadWaits := isReadable(w.fd); threadWaits {
 		unix.Read(w.fd, make([]byte, 1))
+		defer w.tellThread()
 	}
-	hasChildren = reapAll(note)
-	if threadWaits {
-		w.tellThread()
-	}
-	return hasChildren
+	return reapAll(note)
 }
 
 // continueAll continues the children of this process that are stopped.
@@ -107,12 +104,6 @@ func (f *family) continueAll() {
 			unix.Kill(pid, unix.SIGCONT)
 		}
 	}
-}
-
-// endOf returns a descriptor that is readable when a child has ended; -1: there is none, as before Linux 5.3.
-func endOf(child int) (fd int) {
-	fd, _ = sys.AboveStandard(unix.PidfdOpen(child, 0))
-	return fd
 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
@@ -182,27 +173,14 @@ func (f *family) has(p process) bool {
 	return err == nil && stat.Start == p.start && !stat.IsDead()
 }
 
-// send sends a signal to a process of the list, if it is still there. A process that is nobody's child here may be
-// reaped at any time, so its number may be another's: a pidfd is not. Where there are no pidfds, before Linux 5.3, or a
-// filter denies one of their calls, it goes by the number; if it was denied for the process, it is again.
+// send sends a signal to a process of the list, if it is still there. One that is nobody's child here may be reaped at
+// any time, and its number be another's: so that is asked right before. Numbers are given out in turn, so it does not
+// come again between the two calls.
 func (f *family) send(p process, s unix.Signal) error {
-	if p.isChild {
-		return unix.Kill(p.pid, s)
-	}
-	fd, err := unix.PidfdOpen(p.pid, 0)
-	if err == nil {
-		defer unix.Close(fd)
-	}
-	if !f.has(p) {
+	if !p.isChild && !f.has(p) {
 		return unix.ESRCH
 	}
-	if err == nil {
-		err = unix.PidfdSendSignal(fd, s, nil, 0)
-	}
-	if err == unix.ENOSYS || err == unix.EPERM {
-		return unix.Kill(p.pid, s)
-	}
-	return err
+	return unix.Kill(p.pid, s)
 }
 
 // remains reports whether somebody is left: descendants without a parent are children. Children from before the guard

@@ -20,7 +20,8 @@ func Check() error { return nil }
 
 func setName(string) {}
 
-// mostSleep is how long a timer may run, and a guard wait: timers stand still while a Mac sleeps, and the clock does not.
+// mostSleep is how long a timer may run, and a guard wait: timers stand still while a Mac sleeps, and the clock does
+// not.
 const mostSleep = time.Second
 
 // A timer sends a signal to this process, unless it is stopped.
@@ -85,9 +86,6 @@ func (f *family) continueAll() {
 		unix.Kill(-f.group, unix.SIGCONT)
 	}
 }
-
-// endOf returns no descriptor: none tells the end of a child.
-func endOf(int) (fd int) { return -1 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
 // session, and setsid(1) would fork. The caller reaps the leader when somebody has joined.

@@ -17,7 +17,8 @@ import (
 // terminalVariable says that this test runs on a terminal, in a session of a shell.
 const terminalVariable = "FLOCK_TEST_TERMINAL"
 
-// TestKeyBeforeStart has a Ctrl-C on the terminal come when there is a guard, but no command. It is for the command.
+// TestKeyBeforeStart has a Ctrl-C on the terminal come when there is a guard, but no command, and the guard alone know
+// of it. The command is not started.
 func TestKeyBeforeStart(t *testing.T) {
 	if os.Getenv(terminalVariable) != "" {
 		awaitKey(t)
@@ -76,8 +77,6 @@ func awaitKey(t *testing.T) {
 	fmt.Println("ready")
 	<-keys
 	g.Give(Message{Kind: Run, Deadlines: farAway})
-	g.PassOn(unix.SIGINT, true)
-	g.Give(Message{Kind: Move, Deadlines: Deadlines{Now() + time.Second, farAway.Kill, farAway.End}})
 	if r := last(t, g); r.Number != 128+int(unix.SIGINT) || r.Cause != NoCause {
 		t.Errorf("%+v", r)
 	}

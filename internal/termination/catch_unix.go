@@ -34,7 +34,6 @@ func IsOfTerminals(s os.Signal) bool {
 type Signals struct {
 	FD     int        // of Catch: it is readable when one has come
 	source            // what Next reads them from
-	ended  [2]int     // a socket: the command has ended
 	mu     sync.Mutex // for take
 }
 
@@ -49,18 +48,9 @@ func Catch() (*Signals, error) {
 	if err == nil {
 		err = s.openFD(list)
 	}
-	if err == nil {
-		s.ended, err = sys.Socketpair()
-	}
 	if err != nil {
 		return nil, err
 	}
-	runs := make(chan struct{})
-	go func() {
-		close(runs)
-		s.dieInTime()
-	}()
-	<-runs
 	catching = s
 	return s, nil
 }
@@ -77,7 +67,7 @@ func pipe() (read, write int, err error) {
 }
 
 // CommandEnded has the next signal end this process, but not at once. Nobody may call Next then.
-func (s *Signals) CommandEnded() { unix.Write(s.ended[1], []byte{0}) }
+func (s *Signals) CommandEnded() { go s.dieInTime() }
 
 // take returns the first signal that has come and would end a process, and notes it; 0: there is none.
 func (s *Signals) take() (sig syscall.Signal) {
@@ -91,12 +81,9 @@ func (s *Signals) take() (sig syscall.Signal) {
 	return sig
 }
 
-// dieInTime waits until the command has ended. Then the first signal that comes ends the process a second later, and
-// the second one at once, unless Finish does so before. It has a thread before the command runs.
+// dieInTime has the first signal that comes end the process a second later, and the second one at once, unless Finish
+// does so before.
 func (s *Signals) dieInTime() {
-	for n := 0; n <= 0; {
-		n, _ = unix.Read(s.ended[0], make([]byte, 1))
-	}
 	fds := []unix.PollFd{{Fd: int32(s.FD), Events: unix.POLLIN}}
 	first := syscall.Signal(0)
 	for first == 0 {
