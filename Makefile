@@ -41,14 +41,21 @@ flock: $(call sources,*.go fallback/*.go fallback/*/*.go internal/*/*) go.mod go
 
 ETCD_SOURCES = $(call sources,fleet/etcd/*.go fleet/etcd/help.txt fleet/lease/*.go internal/*/*) fleet/etcd/go.mod fleet/etcd/go.sum
 
-flock-etcd: $(ETCD_SOURCES) build/version  ## build the lock for many machines
+flock-etcd: $(ETCD_SOURCES) build/version | fleet/etcd/man/flock-etcd.1  ## build the lock for many machines
 	$(ETCDBUILD) -o ../../$@ .
 
 POSTGRES_SOURCES = $(call sources,fleet/postgres/*.go fleet/postgres/help.txt fleet/postgres/schema.sql fleet/lease/*.go internal/*/*) \
 	fleet/postgres/go.mod fleet/postgres/go.sum
 
-flock-postgres: $(POSTGRES_SOURCES) build/version  ## the same in PostgreSQL
+flock-postgres: $(POSTGRES_SOURCES) build/version | fleet/postgres/man/flock-postgres.1  ## the same in PostgreSQL
 	$(POSTGRESBUILD) -o ../../$@ .
+
+# Both manuals are one text, with differences.
+PAGES = fleet/etcd/man/flock-etcd.1 fleet/postgres/man/flock-postgres.1
+
+$(PAGES): fleet/man/page.sh fleet/man/flock-backend.1.in
+	@mkdir -p $(@D)
+	sh fleet/man/page.sh $(@:fleet/%/man/$(@F)=%) >$@
 
 # The version is in the programs, and a commit changes it: this file changes with it and with PLAIN, and not otherwise.
 build/version: always
@@ -82,7 +89,7 @@ check: flock                  ## what to run after each change: every case in on
 	go vet ./...
 	sh compat_test/run.sh go test -timeout $(TIMEOUT) -short -count=1 ./...
 
-test: flock                   ## run the tests: every case in every mode where its answer can differ, and under the installed flock (three minutes)
+test: flock $(PAGES)          ## run the tests: every case in every mode where its answer can differ, and under the installed flock (three minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
@@ -112,7 +119,7 @@ test-beside:
 	$(MAKE) --no-print-directory race
 	PATH="$$PWD/compat_test/elsewhere/old:$$PATH" sh completions/test.sh ./flock
 	sh packaging/test.sh ./flock
-	@if command -v mandoc >/dev/null; then for page in man/*.[17] fleet/etcd/man/*.1 fleet/postgres/man/*.1 packaging/debian/*.8; do \
+	@if command -v mandoc >/dev/null; then for page in man/*.[17] $(PAGES) packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
 
@@ -157,10 +164,10 @@ torture: flock                ## kill holders at random for long (an hour; with 
 		-run 'TestTorture|TestKilledAtEverySystemCall|TestRandomScripts'
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./fallback -count=1 -v -timeout 24h
 
-torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m)
+torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m; FLOCK_BESIDE=folder of another build's programs)
 	cd fleet/etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .
 
-torture-postgres: flock-postgres ## kill flock-postgres, its command and its server at random (FLOCK_TORTURE=5m)
+torture-postgres: flock-postgres ## kill flock-postgres, its command and its server at random (likewise)
 	cd fleet/postgres && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$|TestNewcomers' ./test
 
 bench: flock                  ## measure beside util-linux flock and other lockers
@@ -236,7 +243,7 @@ uninstall:                    ## remove what install, install-etcd and install-p
 		$(DESTDIR)$(BASHDIR)/$$program $(DESTDIR)$(ZSHDIR)/_$$program $(DESTDIR)$(FISHDIR)/$$program.fish; done
 	rm -f $(DESTDIR)$(MAN7DIR)/flock-directory.7
 
-dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
+dist: $(PAGES)                ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
 	@missing=; for program in go zip dpkg-deb md5sum sha1sum sha256sum; do \
 		command -v $$program >/dev/null || missing="$$missing $$program"; done; \
 		$${TAR:-tar} --version 2>/dev/null | grep -q GNU || missing="$$missing GNU-tar(TAR=gtar)"; \
@@ -253,7 +260,7 @@ dist:                         ## tarballs, packages, source and SHA256SUMS, into
 	umask 022 && mkdir -p build && cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
 
 clean:                        ## remove what was built
-	rm -rf flock flock-etcd flock-postgres build dist
+	rm -rf flock flock-etcd flock-postgres build dist $(dir $(PAGES))
 
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
