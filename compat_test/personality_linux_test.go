@@ -55,7 +55,7 @@ const (
 
 // directoryTests are those of the directory lock.
 var directoryTests = [2]string{"../fallback",
-	"TestReleaseRings|TestEndIsAskedFor|TestHandOver|TestKilledAtEveryStep|TestTorture"}
+	"TestReleaseRings|TestEndIsLookedFor|TestHandOver|TestKilledAtEveryStep|TestTorture"}
 
 var personalities = []personality{
 	{
@@ -92,7 +92,7 @@ var personalities = []personality{
 	{
 		name:      "illumos-locks",
 		system:    "illumos",
-		imitates:  "locks/flock locks/illumos fallback/untold fallback/chmod",
+		imitates:  "locks/flock locks/illumos fallback/untold",
 		files:     lockFiles,
 		core:      coreLockFiles,
 		mends:     "permits-exclusive-keeps-them-out two-that-upgrade-with-w",

@@ -1,76 +1,58 @@
 package fallback
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
-// acquire takes the lock, or says who keeps us out when there is no more time. tell is called once, with who keeps us
-// out, if that lasts for a second.
-func (a *attempt) acquire(tell func([]record)) (outcome, error) {
+// acquire takes the lock, or says who keeps us out when there is no more time; if it does neither, the context was
+// cancelled. tell is called once, with who keeps us out, if that lasts for a second.
+func (a *attempt) acquire(tell func([]record)) (isHeld bool, keepers []record, err error) {
 	w := waitState{tell: tell}
-	for {
-		switch {
-		case a.isCancelled():
-			return outcome{how: cancelled}, nil
-		case a.ctx.Err() != nil: // the deadline, whatever the clock says: it may have been set back
+	for !a.isCancelled() {
+		if a.isLate() || a.ctx.Err() != nil { // the deadline, whatever the clock says: it may have been set back
 			a.request.Try = true
 		}
-		s, owesSearch, err := a.lookAndSearch(w.isForUs)
+		s, err := a.look()
 		if err != nil {
-			return outcome{}, err
+			return false, nil, err
 		}
-		o, err := a.tryOnce(&s, owesSearch)
-		switch {
-		case err != nil || o.how == done:
-			return o, err
-		case o.how == again:
-			continue
+		keepers := a.keepers(&s)
+		if len(keepers) == 0 || len(w.dead) > 0 || a.shallSearch(&s, keepers, w.isForUs) {
+			isHeld, keepers, err = a.enter(w.dead)
+			switch {
+			case err == errNoSignal && a.hopesForSignal():
+				a.Sleep(a.shortPause())
+				continue
+			case isHeld, err != nil:
+				return isHeld, nil, err
+			case len(keepers) == 0: // something has changed meanwhile
+				continue
+			}
 		}
 		// A conversion that is kept out loses the lock. s may be old by now, but tells the name that this lock has.
 		if err := a.giveUp(&s); err != nil || a.isOver() {
-			return o, err
+			return false, keepers, err
 		}
-		if err := a.standBy(&w, &s, o.keepers); err != nil {
-			return outcome{}, err
+		if err := a.standBy(&w, &s, keepers); err != nil {
+			return false, nil, err
 		}
 	}
+	return false, nil, nil
 }
 
-// lookAndSearch looks, and searches if it is for us to do so. It owes a search that could not be made because no
-// listing has shown the token.
-func (a *attempt) lookAndSearch(isForUs bool) (s snapshot, owesSearch bool, err error) {
-	s, err = a.look()
-	if err == nil && a.shallSearch(&s, isForUs) {
-		owesSearch = !a.search(&s)
-	}
-	return s, owesSearch, err
-}
+// hopesForSignal reports whether an attempt goes on that has found no signal. If it has to answer at once it gives those
+// a second that are just ending: until all threads of a process have ended, a search can find its open file, and cannot
+// tell whose it is.
+func (a *attempt) hopesForSignal() bool { return !a.isOver() || a.Now().Sub(a.began) < stuck }
 
-// tryOnce enters if nobody keeps us out.
-func (a *attempt) tryOnce(s *snapshot, owesSearch bool) (outcome, error) {
-	keepers := a.keepers(s)
-	isKeptOut := len(keepers) > 0
-	switch {
-	case !isKeptOut && !a.lacksSignal(s):
-		return a.enter()
-	case s.hasMoved(), owesSearch:
-		// Whoever has the token writes down where a search has found an open file. A token that no listing shows is
-		// waited for, or found to be gone.
-		return a.tidy(nil)
-	case isKeptOut:
-		return outcome{how: keptOut, keepers: keepers}, nil
-	}
-	return outcome{}, errNoSignal
+// shallSearch reports whether something lost keeps us out, and it is for this attempt to search for it, which enter
+// does. Who finds waiters before it leaves that to them: a search looks into every process. isForUs says that nothing
+// has happened for a while: those before us may be stopped.
+func (a *attempt) shallSearch(s *snapshot, keepers []record, isForUs bool) bool {
+	isFirst := len(s.waiters) == 0 || s.waiters[0] == a.self.name
+	return (a.request.Try || isForUs || isFirst) && a.searchMayHelp(keepers)
 }
 
 // standBy waits until it is worth to look again.
 func (a *attempt) standBy(w *waitState, s *snapshot, keepers []record) error {
-	if !w.isWatched && slices.ContainsFunc(keepers, func(r record) bool { return r.file != nil }) {
-		if w.isWatched = a.WatchFile(); w.isWatched {
-			return nil // what was closed before the watch is not told
-		}
-	}
 	if hasCome, err := a.come(); !hasCome {
 		return err
 	}
@@ -78,9 +60,5 @@ func (a *attempt) standBy(w *waitState, s *snapshot, keepers []record) error {
 		w.tell(keepers)
 		w.tell = nil
 	}
-	dead, err := a.wait(w, s, keepers)
-	if err == nil && len(dead) > 0 {
-		_, err = a.tidy(dead) // who keeps us out then, the next look shows
-	}
-	return err
+	return a.wait(w, s, keepers)
 }

@@ -2,7 +2,6 @@ package fallback
 
 import (
 	"errors"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -110,9 +109,6 @@ func (a *attempt) describe(dir string, r record) Contender {
 	if r.file != nil {
 		h.PID = r.file.PID
 	}
-	if r.moved != nil {
-		h.PID = r.moved.PID
-	}
 	m := a.Machine()
 	h.Where = sys.Printable(m.where(r.owner.machine))
 	switch {
@@ -121,7 +117,7 @@ func (a *attempt) describe(dir string, r record) Contender {
 			h.PID = 0
 		}
 	case r.file != nil:
-		h.Seen = r.isSeen
+		h.Seen = r.verdict == seen
 	default: // only who holds the lock leaves its lifeline to others
 		h.Seen = r.verdict == held && (r.mode == Busy || strings.HasPrefix(r.name, waitName))
 	}
@@ -142,29 +138,12 @@ func (m machine) advice(dir string, r record) string {
 	if m.isOtherBoot(r.owner.machine) || r.owner.isAnonymous() { // no flock can judge it
 		return "if " + byHand
 	}
-	return callFor(dir) + m.whoJudges(r) + " frees it if nobody has it any more; if it does not, and " + byHand
+	return Command(lockedPath(dir)) + m.whoJudges(r) + " frees it if nobody has it any more; if it does not, and " + byHand
 }
 
-// callFor returns a command that asks for the lock with the state directory dir.
-func callFor(dir string) string {
-	path, base := lockedPath(dir)
-	switch {
-	case path == "":
-		return "a flock of this lock"
-	case base != "":
-		base = "FLOCK_DIR=" + quoted(base) + " "
-	}
-	return `"` + base + "flock --backend directory -n " + quoted(path) + ` true" (flock-go where it is not diverted)`
-}
-
-// quoted returns an absolute path as a word of a shell.
-func quoted(path string) string {
-	const special = " \t\n!\"#$&'()*;<>?[\\]^`{|}~"
-	if !strings.ContainsAny(path, special) || filepath.Separator == '\\' && !strings.Contains(path, " ") {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
+// Command returns a command that asks for the lock on a file whose state directory was made with that base (see
+// StateDir); the path is "" if it is unknown. A program sets it, for the Advice.
+var Command = func(path, base string) string { return "a call for this lock" }
 
 // whoJudges says where, and as whom, a flock can judge a holder that one on machine m, as its user, cannot.
 func (m machine) whoJudges(r record) string {

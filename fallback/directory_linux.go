@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -13,25 +12,6 @@ var tellsEnd = true
 
 // modeFIFO is the mode of FIFOs. Its sticky bit keeps them from systemd-tmpfiles(8), which removes old files from /tmp.
 const modeFIFO = unix.S_ISVTX | 0o666
-
-// chmodFIFO sets the mode of a FIFO. It does not go by the name, where somebody may have put a link to another file:
-// chmod(2) follows links.
-func (d *directory) chmodFIFO(name string) error {
-	fd, err := openat(d.dirfd, name, unix.O_PATH|unix.O_NOFOLLOW) // which needs no permission
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil || !isFIFO(&stat) {
-		return unix.EINVAL
-	}
-	err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), modeFIFO)
-	if err == unix.ENOENT { // there is no /proc
-		return d.chmodLifeline(name)
-	}
-	return err
-}
 
 func mkfifo(dir *directory, _, name string) error { return unix.Mkfifoat(dir.dirfd, name, 0o666) }
 

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/fallback/openfile"
 	"example.org/flock/internal/sys"
 )
 
@@ -104,20 +103,17 @@ func openat(dir int, name string, flags int) (fd int, err error) {
 type lifeline int
 
 // makeFIFO makes a FIFO that everybody who may search the directory can open, whatever the umask is: a contender whose
-// question is refused would wait for ever.
+// question is refused would wait for ever. It does not set the mode by the name, where somebody may have put a link to
+// another file.
 func (d *directory) makeFIFO(path, name string) error {
 	err := mkfifo(d, path, name)
 	switch {
-	case err == nil, err == unix.EEXIST: // the second answer of an NFS server that made it the first time
-		return d.chmodFIFO(name)
+	case err == unix.EEXIST: // the second answer of an NFS server that made it the first time
 	case sys.Is(err, unix.EPERM, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENOTSUP):
 		return errNoFIFO // on macOS and OpenBSD, the last two are different errors
+	case err != nil:
+		return err
 	}
-	return err
-}
-
-// chmodLifeline sets the mode of a FIFO, which it opens.
-func (d *directory) chmodLifeline(name string) error {
 	l, err := d.OpenLifeline(name)
 	if err == nil {
 		err = unix.Fchmod(int(l), modeFIFO)
@@ -182,17 +178,12 @@ func (d *directory) Ring(name string) {
 // poll is a variable for imitations of other systems.
 var poll = unix.Poll
 
-// wait polls: where the system tells it, a FIFO that is open for writing reports an error at the moment when its last
-// reader is gone. If there is no descriptor left for one of the others, it waits with those before that: the end of the
+// wait polls: on Linux, a FIFO that is open for writing reports an error at the moment when its last reader is gone. If there is no descriptor left for one of the others, it waits with those before that: the end of the
 // rest is found by the next look.
-func (d *directory) wait(own lifeline, closes int, others []string, limit time.Duration) (timedOut bool, err error) {
+func (d *directory) wait(own lifeline, others []string, limit time.Duration) (timedOut bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
-	if closes != openfile.NotWatching {
-		fds = append(fds, unix.PollFd{Fd: int32(closes), Events: unix.POLLIN})
-	}
-	bells := len(fds)
 	defer func() {
-		for _, other := range fds[bells:] {
+		for _, other := range fds[1:] {
 			unix.Close(int(other.Fd))
 		}
 	}()
@@ -212,10 +203,8 @@ func (d *directory) wait(own lifeline, closes int, others []string, limit time.D
 	if err == unix.EINTR {
 		return false, nil
 	}
-	for _, bell := range fds[:bells] {
-		if bell.Revents&unix.POLLIN != 0 {
-			unix.Read(int(bell.Fd), make([]byte, 4096))
-		}
+	if fds[0].Revents&unix.POLLIN != 0 {
+		unix.Read(int(own), make([]byte, 4096))
 	}
 	if n == 0 {
 		d.refresh() // a waiter changes nothing himself, and nobody else may be left who does

@@ -201,7 +201,7 @@ func (d *directory) Ring(name string) {
 }
 
 // wait waits for the own event: nothing tells when another one is gone.
-func (d *directory) wait(own lifeline, _ int, _ []string, limit time.Duration) (timedOut bool, err error) {
+func (d *directory) wait(own lifeline, _ []string, limit time.Duration) (timedOut bool, err error) {
 	event, err := windows.WaitForSingleObject(windows.Handle(own), uint32(limit/time.Millisecond)+1)
 	return err == nil && event != windows.WAIT_OBJECT_0, err
 }

@@ -75,8 +75,8 @@
 //	look       list the names: does a holder that lives keep us out?
 //	take       rename free to busy,ME; or busy,X to busy,ME, if the lifeline of X is dead
 //	enter      with the token: ask our own lifeline, as others will: if it does not answer, no lifeline does here;
-//	           remove the dead; if nobody keeps us out, rename wait,ME to excl,ME; then busy,ME to free: when this
-//	           succeeds, we hold the lock
+//	           search for open files that are not where their records say; remove the dead; if nobody keeps us out,
+//	           rename wait,ME to excl,ME; then busy,ME to free: when this succeeds, we hold the lock
 //	release    close the lifeline; if nobody else has it, remove its name
 //	discard    with the token, if nobody else is there: rename the directory away, and remove it. A thief of the token
 //	           opens the path anew first, so nobody enters by a directory that was moved
@@ -96,8 +96,8 @@
 // first one watches what keeps it out. A shared holder rings the next waiter that wants to share when it enters, and
 // the first waiter when it releases, by a byte in the waiter's FIFO. Waiters find whatever they missed by a look each
 // second, behind the first eight every ten. Between machines only that look helps. Only Linux reports the end of a
-// lifeline to whoever sleeps. Elsewhere a process that releases rings the first waiter, and each waiter asks about what
-// it watches every 16 to 100 ms.
+// lifeline to whoever sleeps. Elsewhere a process that releases rings the first waiter, and each waiter looks after a
+// twentieth of the time that it has waited, at least four times a second.
 //
 // # The lock of an open file
 //
@@ -107,12 +107,14 @@
 // that of the open file. The record says in which process, under which number, the file was, and its device and inode.
 // The record is made before the mark, and removed after it.
 //
-// If the file is not there, a contender searches all processes. A search that finds nothing proves that the lock is
+// If the file is not there, a contender that has the token searches all processes. So one searches at a time, and all
+// marks are set that ever will: who makes a record and marks the file has the token. What the search has found it
+// writes into the names, so nobody remembers it. A search that finds nothing proves that the lock is
 // free, if it has seen all processes that could have the file: for a record of another user, or of another group of the
 // same user, no process of that user or group that was started later refused the look; for one of another pid
 // namespace, the searcher is root. For a record of its own user and group, it passes over processes that refuse: every
 // login has some. A look into a process that was started after the one in the record proves something if the process
 // has slept through it; otherwise the search repeats it. An older process can have the file, too, if one between the
-// two has ended; the search looks into it once. If it finds the file, it renames the record to say where. inotify(7)
-// tells waiters when the file is closed.
+// two has ended; the search looks into it once. If it finds the file, it renames the record to say where. The first
+// waiter looks after a twentieth of the time that it has waited, at least four times a second.
 package fallback

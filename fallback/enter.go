@@ -9,63 +9,54 @@ import (
 // Only who has the token adds a holder or removes a dead one; who leaves removes its own name without it. This file
 // does what needs the token.
 
-// enter takes the lock, unless somebody keeps us out.
-func (a *attempt) enter() (outcome, error) { return a.withToken(nil, true) }
-
-// tidy removes dead contenders, these among them, and writes down where searches have found open files. It says who
-// keeps us out then, and else that the attempt has to look again.
-func (a *attempt) tidy(dead []string) (outcome, error) { return a.withToken(dead, false) }
-
-// withToken takes the token, removes dead contenders, makes us a holder if shallHold, and frees the token.
-func (a *attempt) withToken(dead []string, shallHold bool) (outcome, error) {
+// enter takes the lock, unless somebody keeps us out. It removes dead contenders, these among them. If it says neither
+// that we hold the lock nor who keeps us out, something has changed meanwhile: the attempt has to look again.
+func (a *attempt) enter(dead []string) (isHeld bool, keepers []record, err error) {
 	if hasCome, err := a.come(); !hasCome {
-		return outcome{how: again}, err
+		return false, nil, err
 	}
 	token := busy + "," + a.self.id
-	o, err := a.take(token)
-	if err == nil && o.how != done {
-		return o, nil
+	isTaken, keepers, err := a.take(token)
+	if err == nil && !isTaken {
+		return false, keepers, nil
 	}
 	if err == nil {
-		o, err = a.removeDeadAndHold(token, dead, shallHold)
+		isHeld, keepers, err = a.removeDeadAndHold(token, dead)
 	}
-	if err != nil { // the token may be ours
-		return outcome{}, cmp.Or(a.putBack(token), err)
+	if err == nil {
+		if err = a.renameToken(token, free); err == nil { // this makes what we have done count
+			return isHeld, keepers, nil
+		}
+		withdrawn := a.withdraw()
+		if isAbsent(err) { // somebody has taken us for dead, and has the token
+			return false, nil, withdrawn
+		}
 	}
-	if isFreed, err := a.freeToken(token); !isFreed {
-		return outcome{how: again}, err
-	}
-	return o, nil
+	return false, nil, cmp.Or(a.putBack(token), err) // it may be ours
 }
 
-// removeDeadAndHold removes dead contenders, these among them, and makes us a holder if it shall and nobody keeps us
-// out. It does nothing if the token is not ours any more, or our lifeline has lost its name.
-func (a *attempt) removeDeadAndHold(token string, dead []string, shallHold bool) (outcome, error) {
+// removeDeadAndHold is enter with the token. It does nothing if the token is not ours any more, or our lifeline has
+// lost its name.
+func (a *attempt) removeDeadAndHold(token string, dead []string) (isHeld bool, keepers []record, err error) {
 	s, err := a.look()
 	switch {
 	case err != nil:
-		return outcome{}, err
+		return false, nil, err
 	case a.self.name == "", !slices.Contains(s.tokens, token):
-		return outcome{how: again}, nil
+		return false, nil, nil
 	case len(s.tokens) > 1: // at once: nobody renames the token while it is ours
-		return outcome{}, s.errToken()
+		return false, nil, s.errToken()
+	}
+	if a.needsSearch(&s) {
+		a.search(&s)
 	}
 	if err := a.removeDead(&s, dead); err != nil {
-		return outcome{}, err
+		return false, nil, err
 	}
-	keepers := a.keepers(&s)
-	switch {
-	case len(keepers) > 0 && !a.shallSearch(&s, false): // nothing that we search for is lost
-		return outcome{how: keptOut, keepers: keepers}, nil
-	case len(keepers) > 0: // an open file was lost since we have searched
-		return outcome{how: again}, nil // the next look searches, without the token
-	case !shallHold:
-		return outcome{how: again}, nil
+	if keepers = a.keepers(&s); len(keepers) == 0 {
+		isHeld, err = a.hold(&s)
 	}
-	if isHeld, err := a.hold(&s); !isHeld {
-		return outcome{how: again}, err
-	}
-	return outcome{how: done}, nil
+	return isHeld, keepers, err
 }
 
 // enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
@@ -80,12 +71,12 @@ func (a *attempt) removeDead(s *snapshot, dead []string) error {
 	}
 	dead = slices.Concat(dead, a.deadLifelines(s))
 	for i, r := range s.holders {
-		switch {
+		switch name := recordName(r.mode, r.id, r.permit, r.file); {
 		case r.verdict == over:
 			dead = append(dead, r.name)
-		case r.moved != nil:
-			s.holders[i].name = recordName(r.mode, r.id, r.permit, r.moved)
-			if err := a.Rename(r.name, s.holders[i].name); ignoreAbsent(err) != nil {
+		case name != r.name:
+			s.holders[i].name = name
+			if err := a.Rename(r.name, name); ignoreAbsent(err) != nil {
 				return err
 			}
 		}
@@ -116,19 +107,17 @@ func (a *attempt) deadLifelines(s *snapshot) (dead []string) {
 
 // discard releases the lock and, if nobody else is there, removes the state directory.
 func (a *attempt) discard() error {
-	if a.holding != byLifeline || a.self.name == "" {
+	if a.isFile || a.self.name == "" {
 		return a.release()
 	}
 	token := busy + "," + a.self.id
-	o, err := a.take(token)
-	if err == nil {
-		if o.how != done {
-			return a.release()
-		}
-		if a.moveAwayIfAlone() {
-			a.forget()
-			return nil
-		}
+	isTaken, _, err := a.take(token)
+	switch {
+	case err == nil && !isTaken:
+		return a.release()
+	case err == nil && a.moveAwayIfAlone():
+		a.forget()
+		return nil
 	}
 	// The directory stays. The token in it is ours, or may be after an error, and must not stay so.
 	if err := cmp.Or(a.putBack(token), err); err != nil {

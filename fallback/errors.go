@@ -21,9 +21,7 @@ const (
 	errNoDirectory = stateError("it is not a directory; remove it")
 	errNoToken     = stateError("its token is missing, perhaps removed by a cleaner of old files or lost in a copy" +
 		removeIt)
-	errUnnamed        = stateError("its file was deleted, or has no name here")
-	errNoLifelineName = stateError("the name of the inherited lifeline is missing, perhaps removed by a cleaner of " +
-		"old files")
+	errUnnamed   = stateError("its file was deleted, or has no name here")
 	errElsewhere = stateError("the path leads elsewhere than its text says, into another mount namespace or below a " +
 		"mount: use another path")
 	errNoSignal = stateError("62 open files have the lock, or may have it: that is as many as can have it")

@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,12 +12,9 @@ import (
 // have to look again.
 func (a *attempt) hold(s *snapshot) (isHeld bool, err error) {
 	a.permit = a.choosePermit(s)
-	switch a.holding {
-	case byOpenFile:
+	if a.isFile {
 		isHeld, err = a.holdByFile(s)
-	case byInherited:
-		isHeld, err = a.holdByInherited(s)
-	default:
+	} else {
 		name := a.holderName(a.self.id, nil)
 		if isHeld, err = a.holdAs(a.self.name, name); isHeld {
 			a.self.name = name
@@ -80,20 +76,6 @@ func (a *attempt) holdAs(old, name string) (isHeld bool, err error) {
 	return err == nil, ignoreAbsent(err) // a cleaner of old files has removed it, or another process has just unlocked it
 }
 
-// holdByInherited makes the lifeline that we have inherited a holder again.
-func (a *attempt) holdByInherited(s *snapshot) (isHeld bool, err error) {
-	name := s.lifelineOf(a.inherited)
-	if name == "" {
-		// The listing may have missed a name that was just renamed. While we have the token that happens only once, by
-		// a release: a second listing shows the name.
-		later, err := a.list()
-		if name = later.lifelineOf(a.inherited); err != nil || name == "" {
-			return false, cmp.Or[error](err, errNoLifelineName)
-		}
-	}
-	return a.holdAs(name, a.holderName(a.inherited, nil))
-}
-
 // draw returns a random number below n. The test that runs every interleaving replaces it.
 var draw = rand.N[int]
 
@@ -123,7 +105,7 @@ func (a *attempt) holdByFile(s *snapshot) (isHeld bool, err error) {
 func (a *attempt) markFile(s *snapshot, f openfile.File) (isHeld bool, err error) {
 	signals := s.freeSignals()
 	if len(signals) == 0 {
-		return false, nil // somebody has come since our last look; the next one searches, see lacksSignal
+		return false, errNoSignal
 	}
 	f.Signal = signals[draw(len(signals))]
 	for _, f.Mark = range openfile.Marks {
@@ -137,12 +119,6 @@ func (a *attempt) markFile(s *snapshot, f openfile.File) (isHeld bool, err error
 		a.Remove(name)
 	}
 	return false, err
-}
-
-// lacksSignal reports whether our open file cannot have the lock because as many as can have it do so already, as far
-// as is known: of those that are lost, a search may show that they do not.
-func (a *attempt) lacksSignal(s *snapshot) bool {
-	return a.holding == byOpenFile && !s.has(ours) && len(s.freeSignals()) == 0
 }
 
 // freeSignals returns the numbers that no open file with a record has.

@@ -20,9 +20,6 @@ func (a *attempt) everybody(dir string) (hs []Contender, err error) {
 		if r.verdict == over || !a.isOfOurFile(r) {
 			continue // it keeps nobody out
 		}
-		if r.moved != nil {
-			r.file = r.moved // where its processes are looked for
-		}
 		holders = append(holders, r)
 	}
 	hs = a.describeAll(dir, holders)
@@ -105,28 +102,33 @@ func (a *attempt) startsOf(r record) (recorded, current uint64) {
 	return r.owner.start, proc.Start(r.owner.pid)
 }
 
-// lookSettled looks until nobody is taking or releasing the lock. If that lasts for long, who does it is a holder.
+// lookSettled looks until nobody is taking or releasing the lock. If one does so for long, that is a holder, too. If
+// they do so one after the other, or one searches, it does not wait for the end. It searches without the token: a file
+// that is not marked yet does not have the lock, either.
 func (a *attempt) lookSettled() (snapshot, error) {
 	var sight sighting
-	for start := a.Now(); ; a.Sleep(time.Millisecond) {
+	start := a.Now()
+	for looks := 1; ; looks++ {
 		s, err := a.look()
 		if err != nil {
 			return s, err
 		}
-		if s.has(lost) {
-			a.search(&s)
-		}
 		isLong := sight.isLong(&s, a.Now())
+		hasChanged := sight.looks < looks
 		switch token := s.token(); {
-		case token == free:
-			return s, nil
 		case token == "" && isLong:
 			return s, s.errToken()
-		case token != "" && a.Now().Sub(start) >= stuck: // it may change hands all the time
-			if owner := a.tokenOwner(&s); owner.verdict != over {
+		case token == "": // somebody renames it or, as --remove does, the directory
+			if err := a.Reopen(false); err != nil {
+				return snapshot{}, ignoreAbsent(err)
+			}
+		case token == free, isLong, hasChanged && a.Now().Sub(start) >= stuck/10:
+			a.search(&s)
+			if owner := a.tokenOwner(&s); isLong && owner.verdict != over {
 				s.holders = append(s.holders, owner)
 			}
 			return s, nil
 		}
+		a.Sleep(time.Millisecond)
 	}
 }

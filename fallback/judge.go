@@ -9,16 +9,14 @@ import (
 // look lists the state directory, and judges each holder.
 func (a *attempt) look() (snapshot, error) {
 	s, err := a.list()
-	for i := range s.holders {
-		r := &s.holders[i]
-		switch {
-		case a.isOurs(*r):
-			r.verdict = ours
+	for i, r := range s.holders {
+		switch is := &s.holders[i].verdict; {
+		case a.isOurs(r):
+			*is = ours
 		case r.file != nil:
-			r.verdict, r.moved = a.judgeFile(*r)
-			r.isSeen = r.verdict == held
+			*is = a.judgeFile(r)
 		default:
-			r.verdict = a.judgeLifeline(r.name)
+			*is = a.judgeLifeline(r.name)
 		}
 	}
 	return s, err
@@ -54,53 +52,33 @@ func (a *attempt) ask(name string) answer {
 	return unknown
 }
 
-// judgeFile judges a holder that is an open file, and not ours. moved is where it is, if the record does not say it.
-func (a *attempt) judgeFile(r record) (is verdict, moved *openfile.File) {
-	if is, moved, ok := a.recall(r); ok {
-		return is, moved
-	}
+// judgeFile judges a holder that is an open file, and not ours.
+func (a *attempt) judgeFile(r record) verdict {
 	m := a.Machine()
 	switch m.relation(r.owner.machine) {
 	case pastBoot:
-		return over, nil
+		return over
 	case otherMount, otherMachine:
-		return doubtful, nil
+		return doubtful
 	}
 	if !m.pidNS.is(r.owner.pidNS) {
 		// Its process id means another process here, if any.
 		if a.SeesAll() {
-			return lost, nil
+			return lost
 		}
-		return doubtful, nil
+		return doubtful
 	}
 	switch a.At(r.file, m.pidNS.sharesClock(r.owner.pidNS)) {
 	case openfile.There:
-		return held, nil
+		return seen
 	case openfile.NotThere:
-		return lost, nil
+		return lost
 	}
-	return doubtful, nil
-}
-
-// recall judges a record by what earlier searches of this attempt have shown. It is not ok if they have shown nothing,
-// or if what they found is not there any more.
-func (a *attempt) recall(r record) (is verdict, moved *openfile.File, ok bool) {
-	if a.provenOver[r.name] {
-		return over, nil, true
-	}
-	if at := a.found[r.name]; at != nil && a.At(at, true) == openfile.There { // its start was read here, with our clock
-		return held, at, true
-	}
-	return doubtful, nil, false
+	return doubtful
 }
 
 func (s *snapshot) has(v verdict) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool { return r.verdict == v })
-}
-
-// hasMoved reports whether a search has found something that its record does not say yet.
-func (s *snapshot) hasMoved() bool {
-	return slices.ContainsFunc(s.holders, func(r record) bool { return r.moved != nil })
 }
 
 // keepers returns the holders that keep us out; none: nobody does.

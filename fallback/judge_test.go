@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -80,7 +81,10 @@ var (
 // 1 as was the locker.
 func aRecord(t *testing.T, m machine, number string) record {
 	t.Helper()
-	r, ok := parseRecord(exclName + "," + idOn(m) + "@7.1." + number + ".3.a.1-1")
+	n, _ := strconv.Atoi(number)
+	f := openfile.File{Location: openfile.Location{PID: 7, Start: 1, Number: n}, FileID: openfile.FileID{Device: 1, Inode: 1},
+		Mark: openfile.NoAtime, Signal: 3, LockerStart: 1}
+	r, ok := parseRecord(recordName(Exclusive, idOn(m), 0, &f))
 	if !ok {
 		t.Fatal("cannot be read")
 	}
@@ -118,7 +122,7 @@ func TestJudgeFile(t *testing.T) {
 		at   openfile.Answer
 		want verdict
 	}{
-		"there":                      {simMachine("1"), false, openfile.There, held},
+		"there":                      {simMachine("1"), false, openfile.There, seen},
 		"not there":                  {simMachine("1"), false, openfile.NotThere, lost},
 		"unseen":                     {simMachine("1"), true, openfile.Unknown, doubtful},
 		"on another machine":         {onAnother, true, openfile.There, doubtful},
@@ -126,38 +130,14 @@ func TestJudgeFile(t *testing.T) {
 		"of an earlier boot":         {beforeBoot, true, openfile.There, over},
 		"in another namespace":       {inside, false, openfile.There, doubtful},
 		"in another namespace, root": {inside, true, openfile.There, lost},
-		"by another clock":           {noClock, false, openfile.There, held},
+		"by another clock":           {noClock, false, openfile.There, seen},
 	} {
 		s := &toldSystem{all: c.all, at: map[int]openfile.Answer{9: c.at}}
 		a := s.attempt(-1, Request{})
 		r := aRecord(t, c.of, "9")
-		if is, moved := a.judgeFile(r); is != c.want || moved != nil || s.clock && c.of == noClock {
-			t.Errorf("%s: %v, %v, clock %v", what, is, moved, s.clock)
+		if is := a.judgeFile(r); is != c.want || s.clock && c.of == noClock {
+			t.Errorf("%s: %v, clock %v", what, is, s.clock)
 		}
-		if _, _, ok := a.recall(r); ok {
-			t.Errorf("%s: something is known without a search", what)
-		}
-	}
-}
-
-// TestRecall: what a search has found counts as long as it is there, and what it has proven for good.
-func TestRecall(t *testing.T) {
-	s := &toldSystem{at: map[int]openfile.Answer{9: openfile.NotThere, 10: openfile.There}}
-	a := s.attempt(-1, Request{})
-	r := aRecord(t, noClock, "9")
-	moved := *r.file
-	moved.Number = 10
-	a.found[r.name] = &moved
-	if is, at := a.judgeFile(r); is != held || at != &moved || !s.clock {
-		t.Errorf("where it was found: %v, %v, %v", is, at, s.clock)
-	}
-	s.at[10] = openfile.Unknown
-	if is, at := a.judgeFile(r); is != lost || at != nil {
-		t.Errorf("it may be there no more: %v, %v", is, at)
-	}
-	a.provenOver[r.name] = true
-	if is, at := a.judgeFile(r); is != over || at != nil {
-		t.Errorf("proven over: %v, %v", is, at)
 	}
 }
 
@@ -172,17 +152,13 @@ func TestLook(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	for _, r := range found.holders {
-		want := map[string]verdict{there.name: held, gone.name: lost, lifeline: over}[r.name]
-		if r.verdict != want || r.isSeen != (want == held) || r.moved != nil {
-			t.Errorf("%s: %v, seen %v", r.name, r.verdict, r.isSeen)
+		want := map[string]verdict{there.name: seen, gone.name: lost, lifeline: over}[r.name]
+		if r.verdict != want {
+			t.Errorf("%s: %v", r.name, r.verdict)
 		}
 	}
-	if !found.has(lost) || found.has(doubtful) || found.hasMoved() {
+	if !found.has(lost) || found.has(doubtful) {
 		t.Error("what it has")
-	}
-	found.holders[0].moved = &openfile.File{}
-	if !found.hasMoved() {
-		t.Error("one has moved")
 	}
 	s.list = errors.New("gone")
 	if _, err := a.look(); err != s.list {
@@ -230,7 +206,34 @@ func TestKeepers(t *testing.T) {
 // TestShallSearch: who searches for what is lost.
 func TestShallSearch(t *testing.T) {
 	isLost, there := aRecord(t, simMachine("1"), "9"), aRecord(t, simMachine("1"), "10")
-	isLost.verdict, there.verdict = lost, held
+	isLost.verdict, there.verdict = lost, seen
+	for what, c := range map[string]struct {
+		keepers []record
+		waiters []string
+		try     bool
+		isForUs bool
+		want    bool
+	}{
+		"nothing is lost":       {keepers: []record{there}},
+		"no waiter":             {keepers: []record{isLost}, want: true},
+		"a waiter":              {keepers: []record{isLost}, waiters: []string{"another", "self"}},
+		"this one is the first": {keepers: []record{isLost}, waiters: []string{"self", "another"}, want: true},
+		"it tries":              {keepers: []record{there, isLost}, waiters: []string{"another"}, try: true, want: true},
+		"after a while":         {keepers: []record{isLost}, waiters: []string{"another"}, isForUs: true, want: true},
+	} {
+		a := new(toldSystem).attempt(-1, Request{Try: c.try})
+		a.self.name = "self"
+		if got := a.shallSearch(&snapshot{waiters: c.waiters}, c.keepers, c.isForUs); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// TestNeedsSearch: what is lost is searched for if it may keep us out, our mark would hide it, or no signal is free.
+func TestNeedsSearch(t *testing.T) {
+	isLost, there := aRecord(t, simMachine("1"), "9"), aRecord(t, simMachine("1"), "10")
+	isLost.verdict, there.verdict = lost, seen
+	isLost.mode, there.mode = Shared, Shared
 	full := []record{isLost}
 	for n := 1; n <= lastSignal; n++ {
 		r := there
@@ -241,64 +244,60 @@ func TestShallSearch(t *testing.T) {
 	at := func(pid, number int) openfile.Location { return openfile.Location{PID: pid, Number: number} }
 	for what, c := range map[string]struct {
 		holders []record
-		waiters []string
-		try     bool
-		isForUs bool
+		wants   Mode
 		fd      int
 		here    openfile.Location
 		nowhere error
 		want    bool
 	}{
-		"nothing is lost":          {holders: []record{there}, fd: -1},
-		"no waiter":                {holders: []record{isLost}, fd: -1, want: true},
-		"a waiter":                 {holders: []record{isLost}, waiters: []string{"another", "self"}, fd: -1},
-		"this one is the first":    {holders: []record{isLost}, waiters: []string{"self", "another"}, fd: -1, want: true},
-		"it tries":                 {holders: []record{isLost}, waiters: []string{"another"}, try: true, fd: -1, want: true},
-		"after a while":            {holders: []record{isLost}, waiters: []string{"another"}, isForUs: true, fd: -1, want: true},
-		"no signal is free":        {holders: full, waiters: []string{"another"}, fd: 9, want: true},
-		"no signal, and a command": {holders: full, waiters: []string{"another"}, fd: -1},
-		"it would hide it":         {holders: []record{there, isLost}, waiters: []string{"another"}, fd: 9, here: at(7, 9), want: true},
-		"another number":           {holders: []record{there, isLost}, waiters: []string{"another"}, fd: 9, here: at(7, 10)},
-		"another process":          {holders: []record{isLost}, waiters: []string{"another"}, fd: 9, here: at(8, 9)},
-		"a command at that number": {holders: []record{isLost}, waiters: []string{"another"}, fd: -1, here: at(7, 9)},
-		"it is nowhere":            {holders: []record{isLost}, waiters: []string{"another"}, fd: 9, here: at(7, 9), nowhere: errors.New("")},
+		"nothing is lost":          {holders: []record{there}, wants: Exclusive, fd: -1},
+		"it keeps us out":          {holders: []record{isLost}, wants: Exclusive, fd: -1, want: true},
+		"it shares the lock":       {holders: []record{isLost}, wants: Shared, fd: -1},
+		"no signal is free":        {holders: full, wants: Shared, fd: 9, want: true},
+		"no signal, and a command": {holders: full, wants: Shared, fd: -1},
+		"it would hide it":         {holders: []record{there, isLost}, wants: Shared, fd: 9, here: at(7, 9), want: true},
+		"another number":           {holders: []record{there, isLost}, wants: Shared, fd: 9, here: at(7, 10)},
+		"another process":          {holders: []record{isLost}, wants: Shared, fd: 9, here: at(8, 9)},
+		"a command at that number": {holders: []record{isLost}, wants: Shared, fd: -1, here: at(7, 9)},
+		"it is nowhere":            {holders: []record{isLost}, wants: Shared, fd: 9, here: at(7, 9), nowhere: errors.New("")},
 	} {
 		s := &toldSystem{here: c.here, nowhere: c.nowhere}
-		a := s.attempt(c.fd, Request{Try: c.try})
-		a.self.name = "self"
-		if got := a.shallSearch(&snapshot{holders: c.holders, waiters: c.waiters}, c.isForUs); got != c.want {
+		if got := s.attempt(c.fd, Request{Mode: c.wants}).needsSearch(&snapshot{holders: c.holders}); got != c.want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
 }
 
-// TestUnmarked: only the file of who has the token after the look may be without its mark.
-func TestUnmarked(t *testing.T) {
-	theirs := exclName + "," + theirs1
+// TestSearchInVain: who waits does not repeat at once a search of which nothing can be written down.
+func TestSearchInVain(t *testing.T) {
 	for what, c := range map[string]struct {
-		names []string
-		list  error
-		ask   answer
-		id    string
-		ok    bool
+		view openfile.View
+		lost int
+		try  bool
+		want bool // whether it searches again at once
 	}{
-		"free":           {names: []string{free}, ok: true},
-		"taken":          {names: []string{busy + "," + theirs1, waitName + "," + theirs1}, ask: hasReader, id: theirs1, ok: true},
-		"taken, unknown": {names: []string{busy + "," + theirs1, waitName + "," + theirs1}, ask: unknown, id: theirs1, ok: true},
-		"its owner died": {names: []string{busy + "," + theirs1, waitName + "," + theirs1}, ask: noReader, ok: true},
-		"no token":       {names: []string{theirs}},
-		"no listing":     {names: []string{free}, list: errors.New("gone")},
+		"gone":                     {view: openfile.View{Certain: true, Complete: true}, lost: 1, want: true},
+		"written down":             {view: openfile.View{Found: true, Certain: true}, lost: 1, want: true},
+		"one of two":               {view: openfile.View{Found: true, Certain: true}, lost: 2},
+		"one of two, and it tries": {view: openfile.View{Found: true, Certain: true}, lost: 2, try: true, want: true},
+		"without kcmp":             {view: openfile.View{Found: true}, lost: 1},
+		"not to the end":           {view: openfile.View{Certain: true}, lost: 1},
 	} {
-		s := &toldSystem{ask: c.ask, list: c.list}
-		s.listings = [][]string{c.names}
-		a := s.attempt(-1, Request{})
-		if id, ok := a.mayBeUnmarked(); id != c.id || ok != c.ok {
-			t.Errorf("%s: %q, %v", what, id, ok)
+		s := &toldSystem{view: c.view}
+		a := s.attempt(-1, Request{Mode: Exclusive, Try: c.try})
+		var found snapshot
+		for n := range c.lost {
+			r := aRecord(t, simMachine("1"), strconv.Itoa(9+n))
+			r.verdict, r.file.PID = lost, 7+n
+			found.holders = append(found.holders, r)
 		}
-		found := &snapshot{holders: []record{aRecord(t, simMachine("1"), "9")}}
-		found.holders[0].verdict = lost
-		if a.search(found) != c.ok || !c.ok && s.query.Wanted != nil {
-			t.Errorf("%s: it searches, or does not", what)
+		keepers := a.keepers(&found)
+		a.search(&found)
+		if got := a.searchMayHelp(keepers); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+		if s.now = s.now.Add(pauseAfterSearch); !a.searchMayHelp(keepers) {
+			t.Errorf("%s: never again", what)
 		}
 	}
 }
@@ -312,20 +311,17 @@ func TestUnsearchable(t *testing.T) {
 	}
 	lifeline := record{name: "excl,c", id: "c", verdict: held}
 	for what, c := range map[string]struct {
-		unmarked string
-		beside   record
-		want     verdict
+		beside record
+		want   verdict
 	}{
-		"alone":                       {"", lifeline, lost},
-		"it may be unmarked":          {"a", lifeline, unsearchable},
-		"another may be":              {"b", of("b", 8, held), lost},
-		"its process has another":     {"", of("b", 7, held), unsearchable},
-		"in doubt":                    {"", of("b", 7, doubtful), unsearchable},
-		"unsearchable":                {"", of("b", 7, unsearchable), unsearchable},
-		"over":                        {"", of("b", 7, over), lost},
-		"lost, too":                   {"", of("b", 7, lost), lost},
-		"ours, whose signal says so":  {"", of("b", 7, ours), lost},
-		"another process has another": {"", of("b", 8, held), lost},
+		"alone":                       {lifeline, lost},
+		"its process has another":     {of("b", 7, seen), held},
+		"in doubt":                    {of("b", 7, doubtful), held},
+		"unsearchable":                {of("b", 7, held), held},
+		"over":                        {of("b", 7, over), lost},
+		"lost, too":                   {of("b", 7, lost), lost},
+		"ours, whose signal says so":  {of("b", 7, ours), lost},
+		"another process has another": {of("b", 8, seen), lost},
 	} {
 		for _, first := range []bool{true, false} {
 			s := &snapshot{holders: []record{of("a", 7, lost), c.beside}}
@@ -335,11 +331,12 @@ func TestUnsearchable(t *testing.T) {
 				i = 1
 			}
 			was := s.holders[1-i].verdict
-			s.judgeUnsearchable(c.unmarked)
+			system := new(toldSystem) // a search has no end
+			system.attempt(-1, Request{}).search(s)
 			if got := s.holders[i].verdict; got != c.want || s.holders[1-i].verdict != was {
 				t.Errorf("%s: %v", what, got)
 			}
-			if n := len(s.lostRecords()); n != map[bool]int{true: 1}[c.want == lost]+map[bool]int{true: 1}[was == lost] {
+			if n := len(system.query.Wanted); n != map[bool]int{true: 1}[c.want == lost]+map[bool]int{true: 1}[was == lost] {
 				t.Errorf("%s: %d are searched for", what, n)
 			}
 		}
@@ -348,80 +345,77 @@ func TestUnsearchable(t *testing.T) {
 
 // TestSearchAsks: what a search is asked for, and what becomes of its answer.
 func TestSearchAsks(t *testing.T) {
-	seen, isLost, moved := aRecord(t, simMachine("1"), "9"), aRecord(t, simMachine("1"), "10"), aRecord(t, simMachine("1"), "11")
-	seen.verdict, seen.isSeen = held, true
-	isLost.verdict = lost
-	moved.verdict, moved.isSeen, moved.moved = held, true, &openfile.File{}
-	seen.file.PID, moved.file.PID = 5, 6
-	there := openfile.Location{PID: 7, Start: 1, Number: 12}
+	there, isLost, another := aRecord(t, simMachine("1"), "9"), aRecord(t, simMachine("1"), "10"), aRecord(t, simMachine("1"), "11")
+	there.verdict, isLost.verdict, another.verdict = seen, lost, seen
+	there.file.PID, another.file.PID = 5, 6
+	at := openfile.Location{PID: 7, Start: 1, Number: 12}
 	for what, c := range map[string]struct {
 		view openfile.View
 		want verdict
-		at   bool
 	}{
-		"nothing":        {openfile.View{Certain: true, Complete: true}, over, false},
-		"found":          {openfile.View{Certain: true, Found: true, At: there}, held, true},
-		"perhaps":        {openfile.View{Found: true, At: there}, held, false},
-		"where it was":   {openfile.View{Certain: true, Found: true, At: isLost.file.Location}, held, false},
-		"without an end": {openfile.View{Certain: true}, lost, false},
+		"nothing":        {openfile.View{Certain: true, Complete: true}, over},
+		"found":          {openfile.View{Certain: true, Found: true, At: at}, seen},
+		"perhaps":        {openfile.View{Found: true, At: at}, held},
+		"where it was":   {openfile.View{Certain: true, Found: true, At: isLost.file.Location}, seen},
+		"without an end": {openfile.View{Certain: true}, lost},
 	} {
 		s := &toldSystem{view: c.view}
-		a := s.attempt(-1, Request{})
-		found := &snapshot{holders: []record{seen, isLost, moved}}
-		if !a.search(found) {
-			t.Fatal("no search")
-		}
+		found := &snapshot{holders: []record{there, isLost, another}}
+		s.attempt(-1, Request{}).search(found)
 		q := s.query
 		if !slices.Equal(q.Wanted, []*openfile.File{isLost.file}) || q.Since != 1 || q.TellRefused ||
-			!slices.Equal(q.Accounted, []*openfile.File{seen.file, moved.moved}) {
+			!slices.Equal(q.Accounted, []*openfile.File{there.file, another.file}) {
 			t.Errorf("%s: it asks for %+v", what, q)
 		}
 		r := found.holders[1]
-		if r.verdict != c.want || a.provenOver[r.name] != (c.want == over) || (r.moved != nil) != c.at || r.isSeen != c.at {
-			t.Errorf("%s: %+v", what, r)
+		location := isLost.file.Location
+		if c.want == seen {
+			location = c.view.At
 		}
-		if c.at && (r.moved.Location != there || r.moved.FileID != r.file.FileID || a.found[r.name] != r.moved) {
-			t.Errorf("%s: %+v", what, r.moved)
+		if r.verdict != c.want || r.file.Location != location || r.file.FileID != isLost.file.FileID {
+			t.Errorf("%s: %+v, %+v", what, r, r.file)
 		}
 	}
 	// Of another namespace, or of several, nothing tells where it is.
 	for what, lostOnes := range map[string][]record{
 		"another namespace": {aRecord(t, inside, "10")}, "several": {isLost, aRecord(t, anothers, "9")},
 	} {
-		s := &toldSystem{view: openfile.View{Certain: true, Found: true, At: there}}
+		s := &toldSystem{view: openfile.View{Certain: true, Found: true, At: at}}
 		found := &snapshot{holders: lostOnes}
 		for i := range lostOnes {
 			lostOnes[i].verdict = lost
 		}
 		s.attempt(-1, Request{}).search(found)
-		if found.hasMoved() || found.holders[0].verdict != held || !s.query.TellRefused {
+		if found.holders[0].verdict != held || found.holders[0].file.Location == at || !s.query.TellRefused {
 			t.Errorf("%s: %+v", what, found.holders)
 		}
 	}
 	s := &toldSystem{view: openfile.View{Complete: true}}
-	if !s.attempt(-1, Request{}).search(&snapshot{holders: []record{seen}}) || s.query.Accounted != nil {
+	if s.attempt(-1, Request{}).search(&snapshot{holders: []record{there}}); s.query.ShallStop != nil {
 		t.Error("nothing is lost, and it searches")
 	}
 }
 
-// TestEarliestStart: who was started before all of those that have locked moves no open file.
-func TestEarliestStart(t *testing.T) {
-	from := func(start uint64, m machine) *record {
+// TestSince: who was started before all of those that have locked moves no open file.
+func TestSince(t *testing.T) {
+	from := func(start uint64, m machine) record {
 		r := aRecord(t, m, "9")
-		r.file.LockerStart = start
-		return &r
+		r.file.LockerStart, r.verdict = start, lost
+		return r
 	}
 	here := simMachine("1")
 	for _, c := range []struct {
-		of   []*record
+		of   []record
 		want uint64
 	}{
-		{[]*record{from(5, here)}, 5},
-		{[]*record{from(5, here), from(3, here), from(4, here)}, 3},
-		{[]*record{from(5, here), from(0, here)}, 0},
-		{[]*record{from(5, here), from(4, noClock)}, 0},
+		{[]record{from(5, here)}, 5},
+		{[]record{from(5, here), from(3, here), from(4, here)}, 3},
+		{[]record{from(5, here), from(0, here)}, 0},
+		{[]record{from(5, here), from(4, noClock)}, 0},
 	} {
-		if got := new(toldSystem).attempt(-1, Request{}).earliestStart(c.of); got != c.want {
+		s := new(toldSystem)
+		s.attempt(-1, Request{}).search(&snapshot{holders: c.of})
+		if got := s.query.Since; got != c.want {
 			t.Errorf("%v: %d", c.of, got)
 		}
 	}

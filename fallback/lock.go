@@ -15,14 +15,13 @@ type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
 
-	dir       string // the state directory
-	path      string // of the locked file
-	fd        int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
-	file      int    // a descriptor of the locked file; -1: none
-	inherited string // the ID of the lifeline, if that was inherited
-	got       int    // the number of the permit; 0: none
-	state     *stateDir
-	self      namedLifeline
+	dir   string // the state directory
+	path  string // of the locked file
+	fd    int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
+	file  int    // a descriptor of the locked file; -1: none
+	got   int    // the number of the permit; 0: none
+	state *stateDir
+	self  namedLifeline
 }
 
 // Open returns the lock on the file called path for this process, with its state beside the file. The file need not
@@ -43,47 +42,21 @@ func OpenIn(dir, path string, file int) *Lock { return &Lock{dir: dir, path: pat
 // own state is beside that, and not inside: Discard of the lock does not remove the places.
 func OpenQueue(dir, path string) *Lock { return OpenIn(dir+queueSuffix, path, -1) }
 
-// Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx
-// is cancelled, the error of ctx.
-//
-// If this Lock already holds the lock, this method and the others convert it. If others keep a conversion out, it gives
-// up the lock that it had, as with flock(2). So does one that fails otherwise, or whose ctx is cancelled; only the lock
-// of an open file or of an inherited lifeline may stay. If the deadline of ctx has passed already, Lock still takes a
-// lock that is free, and that nobody is just taking or releasing.
-func (l *Lock) Lock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Exclusive}) }
-
-// RLock waits until it has the lock shared.
-func (l *Lock) RLock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Shared}) }
-
-// Permit waits until it has one of n permits. All users of the lock should give the same n. An exclusive lock waits for
-// the holders of all permits.
-func (l *Lock) Permit(ctx context.Context, n int) error {
-	return l.Acquire(ctx, Request{Mode: Permit, Permits: n})
-}
-
 // PermitNumber returns the number of the permit that the last call for a lock got, 0 if it asked for none, or failed.
 // The number is from 1 to n, and no other holder has it as long as this one has the permit. It is the lowest free one,
 // or the one that was held before.
 func (l *Lock) PermitNumber() int { return l.got }
 
-// TryLock is Lock, but returns a *LockedError at once if others hold the lock.
+// Acquire takes the lock as the request says. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
+// cancelled, the error of ctx. If the deadline has passed already, it still takes a lock that is free, and that nobody
+// is just taking or releasing.
 //
-// If another process is just taking or releasing the lock, TryLock waits for that: some milliseconds, or a second if
-// that process is stopped.
-func (l *Lock) TryLock() error { return l.try(Request{Mode: Exclusive}) }
-
-// TryRLock is RLock, but returns a *LockedError at once if another holds the lock exclusively.
-func (l *Lock) TryRLock() error { return l.try(Request{Mode: Shared}) }
-
-// TryPermit is Permit, but returns a *LockedError at once if no permit is free.
-func (l *Lock) TryPermit(n int) error { return l.try(Request{Mode: Permit, Permits: n}) }
-
-func (l *Lock) try(r Request) error {
-	r.Try = true
-	return l.Acquire(context.Background(), r)
-}
-
-// Acquire takes the lock as the request says. The other methods call it.
+// If this Lock already holds the lock, Acquire converts it. If others keep a conversion out, it gives up the lock that
+// it had, as with flock(2). So does one that fails otherwise, or whose ctx is cancelled; only the lock of an open file
+// may stay.
+//
+// With Try it returns a *LockedError at once if others hold the lock. If another process is just taking or releasing
+// it, Acquire waits for that: some milliseconds, the time of a search, or a second if that process is stopped.
 func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	l.got = 0
 	switch {
@@ -92,33 +65,28 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	case r.Mode == Permit && r.Permits < 1:
 		return errors.New("fallback: there must be at least one permit")
 	}
-	deadline, hasDeadline := ctx.Deadline()
-	if hasDeadline && (r.Deadline.IsZero() || deadline.Before(r.Deadline)) {
-		r.Deadline = deadline
-	}
 	s, err := l.begin(true)
 	if err != nil {
 		return err
 	}
-	defer s.stopWatching()
 	a := newAttempt(ctx, s, l, r)
 	var tell func([]record)
 	if l.Waiting != nil {
 		tell = func(keepers []record) { l.Waiting(l.lockedBy(a, keepers)) }
 	}
-	o, err := a.acquire(tell)
-	l.end(a, err == nil && o.how == done)
+	isHeld, keepers, err := a.acquire(tell)
+	l.end(a, isHeld)
 	switch {
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
-	case o.how == cancelled:
-		return ctx.Err()
-	case o.how == keptOut:
-		locked := l.lockedBy(a, o.keepers)
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) || hasDeadline && !deadline.After(s.Now()) {
+	case len(keepers) > 0:
+		locked := l.lockedBy(a, keepers)
+		if a.isLate() || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			locked.cause = context.DeadlineExceeded
 		}
 		return locked
+	case !isHeld:
+		return ctx.Err()
 	}
 	l.got = a.permit
 	return nil
@@ -127,7 +95,7 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 // end ends an attempt to lock. If our lifeline has the lock, it and the state directory stay open.
 func (l *Lock) end(a *attempt, isHeld bool) {
 	switch {
-	case isHeld && a.holding == byLifeline:
+	case isHeld && !a.isFile:
 		return
 	case a.isTokenInDoubt:
 		a.forget() // the lifeline keeps its name, and tells whoever finds the token ours that we are dead
@@ -166,7 +134,7 @@ func (l *Lock) Unlock() error { return l.unlock((*attempt).release) }
 func (l *Lock) Discard() error { return l.unlock((*attempt).discard) }
 
 func (l *Lock) unlock(release func(*attempt) error) error {
-	if l.state == nil && l.fd < 0 && l.inherited == "" {
+	if l.state == nil && l.fd < 0 {
 		return nil // nothing is held
 	}
 	l.got = 0
@@ -215,7 +183,7 @@ func (l *Lock) begin(make bool) (*thisSystem, error) {
 		}
 		l.state = state
 	}
-	return newSystem(l.state, openfile.Table{Path: l.path, Opened: l.file, FD: l.fd}), nil
+	return &thisSystem{l.state, openfile.Table{Path: l.path, Opened: l.file, FD: l.fd}}, nil
 }
 
 func (l *Lock) closeState() {
@@ -227,20 +195,7 @@ func (l *Lock) closeState() {
 
 // newAttempt returns an attempt with a Lock.
 func newAttempt(ctx context.Context, s system, l *Lock, r Request) *attempt {
-	a := &attempt{
-		system: s, ctx: ctx, self: &l.self, inherited: l.inherited, request: r, began: s.Now(),
-		found: map[string]*openfile.File{}, provenOver: map[string]bool{},
-	}
-	switch {
-	case l.inherited != "":
-		a.holding = byInherited
-	case l.fd >= 0:
-		a.holding = byOpenFile
-	}
-	if !r.Deadline.IsZero() && !r.Deadline.After(a.began) {
-		a.request.Try = true
-	}
-	return a
+	return &attempt{system: s, ctx: ctx, self: &l.self, isFile: l.fd >= 0, request: r, began: s.Now()}
 }
 
 // lockedBy returns the error of who is kept out.
@@ -250,7 +205,8 @@ func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
 		h := a.describe(l.dir, r)
 		switch {
 		case h.Where != "" || h.Mode == Busy:
-		case h.Seen && r.isElsewhere():
+		case h.Seen && r.file != nil && r.file.Start != r.file.LockerStart:
+			// All that is known of it is the mark, which a program can also have set for purposes of its own.
 			h.Where = "that has the file open with " + r.file.Mark.String() + ", as a holder has"
 		case !h.Seen && a.isIDReused(r):
 			h.PID, h.Where = 0, "that has inherited it"

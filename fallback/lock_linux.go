@@ -27,9 +27,9 @@ func CheckFile(fd int) error {
 	return openfile.Check(fd)
 }
 
-// OpenInherited returns the lock that our descriptor fd has, if fd is a lifeline that this process inherited (see
-// Inherit), and nil if it is something else. Any process that has the lifeline can convert and unlock the lock.
-func OpenInherited(fd int) (*Lock, error) {
+// Inherited returns the lock whose lifeline our descriptor fd is (see Inherit), to ask for its Contenders; nil if fd is
+// something else. To close the lifeline is all that a process which has inherited it can do to the lock.
+func Inherited(fd int) (*Lock, error) {
 	var opened, named unix.Stat_t
 	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return nil, err
@@ -47,7 +47,7 @@ func OpenInherited(fd int) (*Lock, error) {
 	}
 	dir = filepath.Clean(dir)
 	locked, _ := lockedPath(dir)
-	return &Lock{dir: dir, path: locked, fd: -1, file: -1, inherited: idOf(name)}, nil
+	return &Lock{dir: dir, path: locked, fd: -1, file: -1}, nil
 }
 
 // Openers looks into all processes.
@@ -59,7 +59,7 @@ func (s *thisSystem) Openers(records []record) (openers map[string][]int, told o
 		case r.file == nil:
 			sought[i] = openfile.SoughtFIFO(s.dirfd, r.name)
 		default:
-			sought[i] = openfile.SoughtFile(r.file, r.isSeen)
+			sought[i] = openfile.SoughtFile(r.file, r.verdict == seen)
 		}
 	}
 	openers = map[string][]int{}

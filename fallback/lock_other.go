@@ -19,8 +19,8 @@ func CheckFile(fd int) error {
 	return err
 }
 
-// OpenInherited returns nil: on this system no descriptor is taken for a lifeline.
-func OpenInherited(fd int) (*Lock, error) { return nil, nil }
+// Inherited returns nil: on this system no descriptor is taken for a lifeline.
+func Inherited(fd int) (*Lock, error) { return nil, nil }
 
 func (*thisSystem) Openers([]record) (map[string][]int, openfile.Telling) {
 	return nil, openfile.TellsNothing

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,29 +178,23 @@ func TestZero(t *testing.T) {
 
 // TestRelation: who is dead, and who can be asked, is known only where it is certain.
 func TestRelation(t *testing.T) {
-	now := machine{user{"0", "0", initialUsers}, "h", "m", "2", pidNamespace{initialPIDs, "1"}, "+0"}
-	unmounted := askable
-	if !isUnknownDevice("fffff") { // the system cannot tell
-		unmounted = otherMount
-	}
+	now := machine{user{"0", "0", initialUsers}, "h", "m", "2", pidNamespace{initialPIDs, "1"}, "0"}
 	for name, c := range map[string]struct {
 		change func(here, o *machine)
 		want   relation
 	}{
-		"the same":                      {func(here, o *machine) {}, askable},
-		"another pid namespace":         {func(here, o *machine) { o.pidNS.number = "1" }, askable},
-		"ustat was forbidden":           {func(here, o *machine) { o.device = "0" }, askable},
-		"ustat is forbidden":            {func(here, o *machine) { here.device = "0" }, askable},
-		"another mount":                 {func(here, o *machine) { here.device, o.device = "1", "2" }, otherMount},
-		"a filesystem that is gone":     {func(here, o *machine) { o.device = "+fffff" }, unmounted},
-		"a device that ustat never had": {func(here, o *machine) { o.device = "fffff" }, otherMount},
-		"no boot id":                    {func(here, o *machine) { here.boot = "" }, askable},
-		"no boot id, in a chroot":       {func(here, o *machine) { here.boot, here.id = "", "" }, otherMachine},
-		"no boot id, it in a chroot":    {func(here, o *machine) { here.boot, o.id = "", "" }, otherMachine},
-		"neither id, as on illumos":     {func(here, o *machine) { *here = machine{host: "h"}; *o = *here }, askable},
-		"no boot id, no name":           {func(here, o *machine) { *here = machine{id: "m"}; *o = *here }, askable},
-		"no boot id, it has no name":    {func(here, o *machine) { here.boot, o.host = "", "" }, otherMachine},
-		"no boot id, one has a name":    {func(here, o *machine) { here.boot, here.host = "", "" }, otherMachine},
+		"the same":                     {func(here, o *machine) {}, askable},
+		"another pid namespace":        {func(here, o *machine) { o.pidNS.number = "1" }, askable},
+		"an old record":                {func(here, o *machine) { o.device = "+0" }, askable},
+		"an old record, another mount": {func(here, o *machine) { o.device = "+1" }, otherMount},
+		"another mount":                {func(here, o *machine) { here.device, o.device = "1", "2" }, otherMount},
+		"no boot id":                   {func(here, o *machine) { here.boot = "" }, askable},
+		"no boot id, in a chroot":      {func(here, o *machine) { here.boot, here.id = "", "" }, otherMachine},
+		"no boot id, it in a chroot":   {func(here, o *machine) { here.boot, o.id = "", "" }, otherMachine},
+		"neither id, as on illumos":    {func(here, o *machine) { *here = machine{host: "h"}; *o = *here }, askable},
+		"no boot id, no name":          {func(here, o *machine) { *here = machine{id: "m"}; *o = *here }, askable},
+		"no boot id, it has no name":   {func(here, o *machine) { here.boot, o.host = "", "" }, otherMachine},
+		"no boot id, one has a name":   {func(here, o *machine) { here.boot, here.host = "", "" }, otherMachine},
 		"no name, another machine": {func(here, o *machine) { *here, *o = machine{id: "m"}, machine{id: "n"} },
 			otherMachine},
 		"no name, no id":                {func(here, o *machine) { *here = machine{}; *o = *here }, otherMachine},
@@ -291,13 +286,14 @@ func TestAnonymousMachine(t *testing.T) {
 	}
 }
 
-// TestUnescape reads what escape has written, and names that it has not.
-func TestUnescape(t *testing.T) {
+// TestEscape: what escape has written is only of safe characters, and can be read.
+func TestEscape(t *testing.T) {
 	for s, want := range map[string]string{
-		escape("/a b%\xff"): "/a b%\xff", "": "", "a%": "a%", "a%4": "a%4", "a%41": "aA", "%4g%zz%41": "%4g%zzA",
+		"/a b%\xff": "%2Fa%20b%25%FF", "": "", "aZ09._-~": "aZ09._-~", "+,@\n": "%2B%2C%40%0A", "ü": "%C3%BC",
 	} {
-		if got := unescape(s); got != want {
-			t.Errorf("%q: %q, not %q", s, got, want)
+		got := escape(s)
+		if again, err := url.PathUnescape(got); got != want || again != s || err != nil {
+			t.Errorf("%q became %q, and that %q: %v", s, got, again, err)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -140,9 +139,9 @@ func TestDeafLifeline(t *testing.T) {
 		state, err := openState(dir, true)
 		must(err)
 		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
-		s := newSystem(state, openfile.Table{Path: l.path, Opened: -1, FD: -1})
+		s := &thisSystem{state, openfile.Table{Path: l.path, Opened: -1, FD: -1}}
 		a := newAttempt(t.Context(), listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
-		_, err = a.acquire(nil)
+		_, _, err = a.acquire(nil)
 		if err != errDeaf {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -296,26 +295,4 @@ func TestDiscard(t *testing.T) {
 		t.Errorf("left: %q", names)
 	}
 	settled(t, dir)
-}
-
-// TestAdviceIsACommand: what it says to call reaches the file, also by a shell.
-func TestAdviceIsACommand(t *testing.T) {
-	for _, name := range []string{"plain", "two words", "it's $HOME", `a\b*`, "tab\tx", "a:~"} {
-		top, err := filepath.EvalSymlinks(tempDir(t))
-		must(err)
-		around := filepath.Join(top, name)
-		must(os.Mkdir(around, 0o777))
-		path := filepath.Join(around, name)
-		must(os.WriteFile(path, nil, 0o666))
-		for _, base := range []string{"", around} {
-			dir, err := StateDir(path, base)
-			must(err)
-			call, _, _ := strings.Cut(callFor(dir)[1:], `"`)
-			script := `flock() { printf "%s|" "$FLOCK_DIR" "$@"; }; ` + call
-			out, err := exec.Command("env", "-u", "FLOCK_DIR", "sh", "-c", script).CombinedOutput()
-			if want := base + "|--backend|directory|-n|" + path + "|true|"; err != nil || string(out) != want {
-				t.Errorf("%s prints %q, not %q: %v", call, out, want, err)
-			}
-		}
-	}
 }

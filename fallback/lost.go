@@ -1,31 +1,37 @@
 package fallback
 
 import (
+	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"example.org/flock/fallback/openfile"
 )
 
-// This file is about open files that are lost: not where their records say. It decides who searches for them, and what
-// a search proves.
+// This file is about open files that are lost: not where their records say. It searches for them, and says what a search
+// proves.
 
-// shallSearch reports whether something is lost for which this attempt searches. Who finds waiters before it leaves
-// that to them: a search looks into every process. isForUs says that nothing has happened for a while.
-func (a *attempt) shallSearch(s *snapshot, isForUs bool) bool {
-	switch {
-	case !s.has(lost):
+// needsSearch reports whether this attempt, which has the token, needs to know more about something lost: it may keep us
+// out, our mark would hide it, or there is no signal for our mark. Others wait for the token meanwhile.
+func (a *attempt) needsSearch(s *snapshot) bool {
+	if !s.has(lost) {
 		return false
-	case a.request.Try: // which does not come again
-		return true
-	case isForUs: // those before us may be stopped
-		return true
-	case len(s.waiters) == 0, s.waiters[0] == a.self.name: // we are the first
-		return true
-	case a.lacksSignal(s): // what keeps us out does not keep out those before us
-		return true
 	}
-	return a.wouldHide(s)
+	needsMark := a.isFile && !s.has(ours)
+	return a.searchMayHelp(a.keepers(s)) || needsMark && (len(s.freeSignals()) == 0 || a.wouldHide(s))
 }
+
+// searchMayHelp reports whether one of those who keep us out is lost, unless a search has just been in vain: it would
+// have the token for most of the time, and whoever is stopped with it keeps everybody out.
+func (a *attempt) searchMayHelp(keepers []record) bool {
+	isLost := func(r record) bool { return r.verdict == lost }
+	isDue := a.request.Try || a.Now().Sub(a.searchedInVain) >= pauseAfterSearch
+	return isDue && slices.ContainsFunc(keepers, isLost)
+}
+
+// pauseAfterSearch is how long an attempt that waits does not search again after a search in vain.
+const pauseAfterSearch = time.Second
 
 // wouldHide reports whether the record of something lost names the same descriptor of the same process as ours would.
 // Then the search has to be made before ours has its mark. Say that a shell locks in a loop:
@@ -33,142 +39,90 @@ func (a *attempt) shallSearch(s *snapshot, isForUs bool) bool {
 //	{ flock -s 9; } 9<f   its record is shared,A@9, and is lost when the block ends
 //	{ flock -s 9; } 9<f   another open file: once it has its mark, whoever looks at 9 takes it for that of A
 func (a *attempt) wouldHide(s *snapshot) bool {
-	if a.holding != byOpenFile {
-		return false
-	}
 	at, err := a.Locate()
-	if err != nil {
-		return false // holdByFile reports it
-	}
-	return slices.ContainsFunc(s.holders, func(r record) bool {
+	return err == nil && slices.ContainsFunc(s.holders, func(r record) bool { // holdByFile reports the error
 		return r.verdict == lost && r.file.PID == at.PID && r.file.Number == at.Number
 	})
 }
 
-// search looks for the open files that are lost, once, and judges them anew. Three sets of records matter then: those
-// whose open files were seen, which a search passes over; those that it looks for; and those that are unsearchable.
-//
-// If no listing shows the token it does nothing, and what is lost stays so.
-func (a *attempt) search(s *snapshot) (isMade bool) {
-	unmarked, ok := a.mayBeUnmarked()
-	if !ok {
-		return false
+// search looks for the open files that are lost, and judges them anew. It needs the token: who has that makes a record,
+// and then marks the file. So all files have their marks that ever will.
+func (a *attempt) search(s *snapshot) {
+	q := openfile.Query{Since: math.MaxUint64, ShallStop: func() bool { return a.isLate() || a.isCancelled() },
+		Working: a.showWork()}
+	var wanted []*record
+	for i := range s.holders {
+		switch r := &s.holders[i]; {
+		case r.verdict == seen:
+			q.Accounted = append(q.Accounted, r.file)
+		case r.verdict == lost && s.sharesProcess(*r):
+			r.verdict = held
+		case r.verdict == lost:
+			wanted = append(wanted, r)
+			q.Wanted = append(q.Wanted, r.file)
+			q.Since = min(q.Since, a.lockerStart(*r))
+			q.TellRefused = q.TellRefused || a.isAnothers(*r)
+		}
 	}
-	s.judgeUnsearchable(unmarked)
-	wanted := s.lostRecords()
 	if len(wanted) == 0 {
-		return true
-	}
-	shallStop := func() bool { return a.isLate() || a.isCancelled() }
-	q := openfile.Query{Accounted: s.seenFiles(), Since: a.earliestStart(wanted), ShallStop: shallStop}
-	for _, r := range wanted {
-		q.Wanted = append(q.Wanted, r.file)
-		q.TellRefused = q.TellRefused || a.isAnothers(*r)
+		return
 	}
 	v := a.Search(q)
 	for _, r := range wanted {
 		r.verdict = a.conclude(v, *r)
-		a.provenOver[r.name] = r.verdict == over
 	}
-	if len(wanted) == 1 {
-		a.noteMoved(v, wanted[0])
+	// Of several, nothing tells whose the one is that was found. Of another pid namespace a record could not say where.
+	if r := wanted[0]; len(wanted) == 1 && v.Found && v.Certain && a.Machine().pidNS.is(r.owner.pidNS) {
+		found := *r.file
+		found.Location = v.At
+		r.file, r.verdict = &found, seen
 	}
-	return true
+	if slices.ContainsFunc(wanted, func(r *record) bool { return r.verdict != over && r.verdict != seen }) {
+		a.searchedInVain = a.Now()
+	}
 }
 
-// mayBeUnmarked returns the ID of the one record whose open file may not have its mark yet, "" if there is none. If it
-// is not ok, that is not known: a listing does not show the token, or fails, which the next look reports.
-//
-// A record is made, its file marked, and the token freed by one process. So of the records that our look has shown,
-// only that of who has the token after the look can be without its mark:
-//
-//	we look       busy,A and excl,A@9    A has made its record
-//	we list it    busy,A                 it may not have marked its file yet
-//	              free                   it has
-//	              busy,B                 it has, and whatever B makes is younger than our look
-func (a *attempt) mayBeUnmarked() (id string, ok bool) {
-	later, err := a.list()
-	if err != nil || later.token() == "" {
-		return "", false
+// showWork returns a function that a search calls all the time. It renames our lifeline every half second, from
+// wait,ID@MODE to wait,ID@MODE@MODE and back: so those who wait for the token see that we are not stopped.
+func (a *attempt) showWork() func() {
+	shown := a.Now()
+	return func() {
+		if a.Now().Sub(shown) < stuck/2 || !strings.HasPrefix(a.self.name, waitName) {
+			return
+		}
+		shown = a.Now()
+		name := waiterName(a.self.id, a.request.Mode)
+		if a.self.name == name {
+			name += "@" + modeWords[a.request.Mode]
+		}
+		if a.Rename(a.self.name, name) == nil {
+			a.self.name = name
+		}
 	}
-	id = idOf(later.token()) // "" of a free token, whose lifeline has no name
-	if a.ask(later.lifelineOf(id)) == noReader {
-		id = "" // it has died before it could mark
-	}
-	return id, true
 }
 
-// judgeUnsearchable judges those lost records whose open files a search could miss: the one with the ID unmarked, whose
-// file may not have its mark yet, and those of a process with several records. Say that a shell has locked two files:
+// sharesProcess reports whether there is another record of the same process, whose open file is there or may be. Then
+// a search could miss what is lost. Say that a shell has locked two files:
 //
 //	                                at 9        at 10       its records
 //	flock -s 9; flock -s 10         the first   the second  shared,A@9  shared,B@10
 //	exec 9<&-; exec 9<&10 10<&-     the second  nothing     what is at 9 answers for A, and B is lost
 //
-// A search for B would pass over what is at 9, because that was seen, and find nothing.
-func (s *snapshot) judgeUnsearchable(unmarked string) {
-	for i := range s.holders {
-		r := &s.holders[i]
-		if r.verdict == lost && (r.id == unmarked || s.sharesProcess(*r)) {
-			r.verdict = unsearchable
-		}
-	}
-}
-
-// sharesProcess reports whether there is another record of the same process, whose open file is there or may be. One
-// that is ours does not count: its signal says that it is the one of its record.
+// A search for B would pass over what is at 9, because that was seen, and find nothing. A record that is ours does not
+// count: its signal says that its open file is the one of its record.
 func (s *snapshot) sharesProcess(r record) bool {
 	return slices.ContainsFunc(s.holders, func(o record) bool {
-		isAnother := o.file != nil && o.name != r.name
-		isThere := o.verdict == held || o.verdict == unsearchable || o.verdict == doubtful
-		return isAnother && isThere && o.file.PID == r.file.PID
+		isThere := o.verdict == seen || o.verdict == held || o.verdict == doubtful
+		return isThere && o.file != nil && o.file.PID == r.file.PID
 	})
 }
 
-// lostRecords returns the records whose open files are to be searched for.
-func (s *snapshot) lostRecords() (rs []*record) {
-	for i := range s.holders {
-		if r := &s.holders[i]; r.verdict == lost {
-			rs = append(rs, r)
-		}
+// lockerStart returns when the process was started that has locked, 0 if that is unknown here.
+func (a *attempt) lockerStart(r record) uint64 {
+	if !a.Machine().pidNS.sharesClock(r.owner.pidNS) {
+		return 0
 	}
-	return rs
-}
-
-// seenFiles returns the open files that are where their records say, or where an earlier search has found them.
-func (s *snapshot) seenFiles() (seen []*openfile.File) {
-	for _, r := range s.holders {
-		switch {
-		case r.moved != nil:
-			seen = append(seen, r.moved)
-		case r.isSeen:
-			seen = append(seen, r.file)
-		}
-	}
-	return seen
-}
-
-// noteMoved notes where a search has found the one open file that it was for. Of another pid namespace the record
-// could not say so.
-func (a *attempt) noteMoved(v openfile.View, r *record) {
-	if v.Found && v.Certain && v.At != r.file.Location && a.Machine().pidNS.is(r.owner.pidNS) {
-		moved := *r.file
-		moved.Location = v.At
-		r.moved, a.found[r.name] = &moved, &moved
-		r.isSeen = true
-	}
-}
-
-// earliestStart returns the earliest LockerStart of these, of which there is one, 0 if it is unknown.
-func (a *attempt) earliestStart(wanted []*record) (start uint64) {
-	start = wanted[0].file.LockerStart
-	for _, r := range wanted {
-		if !a.Machine().pidNS.sharesClock(r.owner.pidNS) {
-			return 0
-		}
-		start = min(start, r.file.LockerStart)
-	}
-	return start
+	return r.file.LockerStart
 }
 
 // conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells

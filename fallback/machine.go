@@ -1,9 +1,9 @@
 package fallback
 
 import (
-	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -18,7 +18,7 @@ type machine struct {
 	id     string // outlives a reboot
 	boot   string // one run of the kernel
 	pidNS  pidNamespace
-	device device
+	device string // the number of that of the state directory; old records have it with a "+" in front
 }
 
 // A user is who may look into processes: a user's number and group, and the user namespace in which they mean
@@ -31,11 +31,6 @@ type pidNamespace struct {
 	number string
 	start1 string // of process 1, in clock ticks since boot, base 36
 }
-
-// A device is the device number of a state directory. It begins with "+" if the kernel knew its filesystem by that
-// number when the record was written. A subvolume of btrfs has a number that the kernel never finds; and a filter for
-// system calls may forbid to ask.
-type device string
 
 // The inode numbers of the initial namespaces, which are the same on every Linux: include/linux/proc_ns.h.
 const (
@@ -60,22 +55,6 @@ func (n pidNamespace) sharesClock(o pidNamespace) bool {
 }
 
 func (u user) is(o user) bool { return u == o && u.number != "" && u.namespace != "" }
-
-// newDevice returns the device with a number.
-func newDevice(number string) device {
-	if isKnownDevice(number) {
-		return device("+" + number)
-	}
-	return device(number)
-}
-
-func (d device) wasKnown() bool { return strings.HasPrefix(string(d), "+") }
-
-func (d device) number() string { return strings.TrimPrefix(string(d), "+") }
-
-// isGone reports whether the filesystem of a record was unmounted: the kernel knew its number, and does not know it
-// now.
-func (d device) isGone() bool { return d.wasKnown() && isUnknownDevice(d.number()) }
 
 // thisMachine is this machine, but for the device.
 var thisMachine = sync.OnceValue(func() machine {
@@ -114,14 +93,12 @@ const (
 //
 //	its kernel             its mount
 //	this one               this one           askable
-//	this one               is known gone      askable: nobody has a FIFO there, and that of its name here has no reader
 //	this one               another            otherMount
 //	an earlier boot's      any                pastBoot
 //	another, or unknown    any                otherMachine
 func (m machine) relation(o machine) relation {
-	sharesMount := m.device.number() == o.device.number()
 	switch isHere := m.sharesKernel(o); {
-	case isHere && (sharesMount || m.knowsGone(o)):
+	case isHere && m.device == strings.TrimPrefix(o.device, "+"):
 		return askable
 	case isHere:
 		return otherMount
@@ -129,11 +106,6 @@ func (m machine) relation(o machine) relation {
 		return pastBoot
 	}
 	return otherMachine
-}
-
-// knowsGone reports whether the filesystem by which o has seen the state directory is known to be unmounted.
-func (m machine) knowsGone(o machine) bool {
-	return m.boot != "" && m.boot == o.boot && o.device.isGone()
 }
 
 // sharesKernel reports whether both are in one kernel. Where a system has no boot id, or a chroot no /proc to tell it,
@@ -193,33 +165,6 @@ func (m machine) isOtherBoot(o machine) bool {
 	return m.relation(o) == otherMachine && o.host == m.host && o.boot != ""
 }
 
-// String is the part of a name that says where its owner runs.
-func (m machine) String() string {
-	return strings.Join([]string{m.user.number + "." + m.user.group + "." + m.user.namespace, m.host, m.id, m.boot,
-		m.pidNS.number + "." + m.pidNS.start1, string(m.device)}, ",")
-}
-
-// machineFields is how many fields, with commas between them, String has.
-const machineFields = 6
-
-func parseMachine(fields []string) (m machine, ok bool) {
-	if len(fields) != machineFields {
-		return m, false
-	}
-	user, isUser := parseUser(fields[0])
-	pids, start1, isNamespace := strings.Cut(fields[4], ".")
-	m = machine{user, fields[1], fields[2], fields[3], pidNamespace{pids, start1}, device(fields[5])}
-	return m, isUser && isNamespace
-}
-
-func parseUser(s string) (u user, ok bool) {
-	parts := strings.Split(s, ".")
-	if len(parts) != 3 {
-		return u, false
-	}
-	return user{parts[0], parts[1], parts[2]}, true
-}
-
 // nonce returns 64 random bits. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
@@ -234,31 +179,4 @@ func digest(s string) string {
 }
 
 // escape writes every byte that is not a letter, a digit or one of "._-~" as %XX.
-func escape(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._-~", c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
-
-// unescape is the reverse of escape.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c == '%' && i+2 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				c = byte(n)
-				i += 2
-			}
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
-}
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

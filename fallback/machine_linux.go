@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"example.org/flock/internal/proc"
 )
 
@@ -59,17 +57,4 @@ func firstLine(path string) string {
 	text, _ := proc.ReadSmall(path)
 	line, _, _ := strings.Cut(string(text), "\n")
 	return line
-}
-
-// isKnownDevice reports whether ustat(2) finds a filesystem with a device number, and isUnknownDevice whether it finds
-// none. A filter for system calls may forbid to ask, as Docker's does: then it is neither.
-func isKnownDevice(number string) bool   { return ustat(number) == nil }
-func isUnknownDevice(number string) bool { return ustat(number) == unix.EINVAL }
-
-func ustat(device string) error {
-	number, err := strconv.ParseUint(device, 16, 64)
-	if err != nil {
-		return err
-	}
-	return unix.Ustat(int(number), new(unix.Ustat_t))
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,16 +22,12 @@ func TestThisMachine(t *testing.T) {
 	if m.pidNS.start1 == "" {
 		t.Error("the start of process 1 is not known")
 	}
-	isForbidden := unix.Ustat(0, new(unix.Ustat_t)) == unix.ENOSYS // under qemu-user
-	if isUnknownDevice("fffff") == isForbidden || isKnownDevice("fffff") {
-		t.Error("a device that was never there is not unknown")
-	}
 }
 
 func init() {
 	roles["tell the machine in a chroot"] = func(dir string, _ int) {
 		must(unix.Chroot(dir))
-		os.Stdout.WriteString(thisMachine().String())
+		os.Stdout.WriteString(newID(1, 0, time.Now(), thisMachine()))
 	}
 }
 
@@ -45,7 +42,8 @@ func TestMachineInAChroot(t *testing.T) {
 		c.Env = append(os.Environ(), "FALLBACK_ROLE=tell the machine in a chroot", "FALLBACK_PLACE="+t.TempDir())
 		text, err := c.Output()
 		must(err)
-		machines[i], _ = parseMachine(strings.Split(string(text), ","))
+		o, _ := parseOwner(string(text))
+		machines[i] = o.machine
 	}
 	if m := machines[0]; m.host == "" || m.relation(m) != askable || m.relation(machines[1]) != otherMachine {
 		t.Errorf("%q: to itself %v, to the other %v", m, m.relation(m), m.relation(machines[1]))

@@ -25,7 +25,7 @@ func (a *attempt) come() (hasCome bool, err error) {
 		err = a.makeLifeline()
 	}
 	if isAbsent(err) { // it was taken for dead before it was open, or the directory is gone
-		return false, a.Reopen()
+		return false, a.Reopen(true)
 	}
 	return err == nil, err
 }
@@ -85,18 +85,15 @@ func (a *attempt) leave() {
 
 // isOurs reports whether a record is that of our lifeline or open file: then we hold the lock already.
 func (a *attempt) isOurs(r record) bool {
-	switch a.holding {
-	case byOpenFile:
+	if a.isFile {
 		return r.file != nil && a.Machine().relation(r.owner.machine) == askable && a.Marked(r.file)
-	case byInherited:
-		return r.id == a.inherited
 	}
 	return r.id == a.self.id
 }
 
 // release gives up what the Lock holds. If others have inherited the lifeline, the lock is theirs.
 func (a *attempt) release() error {
-	if a.holding == byLifeline {
+	if !a.isFile {
 		closed := *a.self
 		a.forget()
 		if closed.name == "" { // a cleaner of old files has removed it
@@ -111,7 +108,7 @@ func (a *attempt) release() error {
 	if err != nil {
 		return err
 	}
-	if a.holding == byOpenFile && !slices.ContainsFunc(s.holders, a.isOurs) {
+	if !slices.ContainsFunc(s.holders, a.isOurs) {
 		a.Unmark() // a cleaner of old files has removed the record, and the mark may come to fit another one
 		return nil
 	}
@@ -120,32 +117,19 @@ func (a *attempt) release() error {
 
 // removeIfUnread removes the name of a lifeline that we have closed, if nobody else has the lifeline.
 func (a *attempt) removeIfUnread(closed namedLifeline) error {
-	name, is, err := a.findAndAsk(closed)
-	if err != nil || is != noReader {
+	if a.Ask(closed.name) != noReader {
+		return nil
+	}
+	if err := a.Remove(closed.name); err != nil {
 		return err
 	}
-	if err := a.Remove(name); err != nil {
-		return err
-	}
-	if tellsEnd && strings.HasPrefix(name, exclName) {
+	if tellsEnd && strings.HasPrefix(closed.name, exclName) {
 		return nil // the first waiter watches it
 	}
 	if s, err := a.list(); err == nil {
 		a.ringFirst(s.waiters)
 	}
 	return nil
-}
-
-// findAndAsk asks whether anybody has a lifeline, and returns the name that it has now.
-func (a *attempt) findAndAsk(l namedLifeline) (name string, is answer, err error) {
-	if is = a.Ask(l.name); is != noName {
-		return l.name, is, nil
-	}
-	s, err := a.list() // who has inherited the lifeline has renamed it, to convert or to release the lock
-	if name = s.lifelineOf(l.id); err != nil || name == "" {
-		return "", noName, err
-	}
-	return name, a.Ask(name), nil
 }
 
 // giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do.
@@ -169,12 +153,9 @@ func (a *attempt) giveUp(s *snapshot) error {
 // giveUpRecord takes what has the lock out of the holders. It makes no name where there is none, so that it works on a
 // full filesystem.
 func (a *attempt) giveUpRecord(r record) error {
-	switch a.holding {
-	case byOpenFile:
+	if a.isFile {
 		a.Unmark() // first: a mark without a record could come to fit another one
 		return a.Remove(r.name)
-	case byInherited: // it keeps a name, or it could never have the lock again
-		return a.Rename(r.name, newName+","+r.id)
 	}
 	waiter := waiterName(a.self.id, a.request.Mode)
 	err := a.move(r.name, waiter)

@@ -135,16 +135,16 @@ func killedAtStep(dir string, n int) {
 	state, err := openState(dir, true)
 	must(err)
 	system := func(fd int) *mortal {
-		return &mortal{newSystem(state, openfile.Table{Path: file, Opened: fd, FD: fd}), n}
+		return &mortal{&thisSystem{state, openfile.Table{Path: file, Opened: fd, FD: fd}}, n}
 	}
 	for _, fd := range kindsOfLock(f) {
 		l := &Lock{dir: dir, path: file, fd: fd, file: fd, state: state}
 		m := system(fd)
 		for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive} {
 			a := newAttempt(context.Background(), m, l, Request{Mode: mode, Permits: 1, Try: true})
-			o, err := a.acquire(nil)
+			isHeld, _, err := a.acquire(nil)
 			must(err)
-			if o.how != done {
+			if !isHeld {
 				panic("kept out")
 			}
 			if fd >= 0 {
@@ -157,7 +157,7 @@ func killedAtStep(dir string, n int) {
 	l := newLock(dir)
 	l.state = state
 	a := newAttempt(context.Background(), system(-1), l, Request{Mode: Exclusive, Try: true})
-	_, err = a.acquire(nil)
+	_, _, err = a.acquire(nil)
 	must(err)
 	must(a.discard())
 }

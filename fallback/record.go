@@ -58,21 +58,9 @@ type record struct {
 	mode   Mode
 	owner  owner
 	permit int            // its number, from 1; 0: it is none
-	file   *openfile.File // whose lock it is; nil: it is a lifeline's, which has this name
+	file   *openfile.File // whose lock it is, where the name says or a search has found it; nil: it is a lifeline's
 
-	verdict verdict        // what a look has found
-	isSeen  bool           // its open file was seen, where the name says or where it has moved
-	moved   *openfile.File // where a search has found the open file; nil: where the name says
-}
-
-// isElsewhere reports whether the open file of a record was found in another process than the one that has locked. All
-// that is known of that is the mark, which a program can also have set for purposes of its own.
-func (r record) isElsewhere() bool {
-	f := r.file
-	if r.moved != nil {
-		f = r.moved
-	}
-	return f != nil && f.Start != r.file.LockerStart
+	verdict verdict // what a look has found
 }
 
 // recordName is the name of a holder. permit is the number of its permit, and f its open file: 0 and nil if there is
@@ -95,12 +83,12 @@ func waiterName(id string, wants Mode) string { return waitName + "," + id + "@"
 type verdict uint8
 
 const (
-	doubtful     verdict = iota // this process cannot tell: held
-	over                        // nobody has it, for good; or its name has changed meanwhile, see judgeLifeline
-	ours                        // it is what this attempt locks for
-	held                        // somebody has it
-	lost                        // an open file that is not where its record says: held, until a search proves more
-	unsearchable                // it is lost, and a search would prove nothing: held
+	doubtful verdict = iota // this process cannot tell: held
+	over                    // nobody has it, for good; or its name has changed meanwhile, see judgeLifeline
+	ours                    // it is what this attempt locks for
+	held                    // somebody has it
+	seen                    // an open file that is where its record says, or where a search has found it
+	lost                    // an open file that is not where its record says: held, until a search proves more
 )
 
 // A snapshot is what one listing of the state directory shows.
@@ -179,29 +167,18 @@ func parseRecord(name string) (r record, ok bool) {
 	fields := strings.Split(rest, "@")
 	r = record{name: name, id: fields[0], mode: modeOf(word)}
 	r.owner, ok = parseOwner(r.id)
-	fields = fields[1:]
 	if word == waitName {
-		if len(fields) == 1 {
-			r.mode = modeOf(fields[0])
-		}
+		r.mode = modeOf(fields[len(fields)-1])
 		return r, ok
 	}
-	if ok && r.mode == Permit {
-		if len(fields) == 0 {
-			return r, false
+	for _, field := range fields[1:] {
+		if n, err := strconv.Atoi(field); err == nil {
+			r.permit = n
+		} else {
+			r.file = openfile.Parse(field)
 		}
-		r.permit, ok = parsePermit(fields[0])
-		fields = fields[1:]
 	}
-	if ok && len(fields) > 0 {
-		r.file, ok = openfile.Parse(fields[0])
-	}
-	return r, ok && len(fields) <= 1
-}
-
-func parsePermit(s string) (number int, ok bool) {
-	number, _ = strconv.Atoi(s)
-	return number, number > 0 && strconv.Itoa(number) == s
+	return r, ok && (r.mode == Permit) == (r.permit > 0) && recordName(r.mode, r.id, r.permit, r.file) == name
 }
 
 // An owner is the process that has made an ID, and with it a lifeline, a record or the name of a token.
@@ -220,22 +197,28 @@ func newID(pid int, start uint64, now time.Time, m machine) string {
 }
 
 func (o owner) String() string {
-	nonce := o.nonce
+	m, nonce := o.machine, o.nonce
 	if o.start != 0 {
 		nonce += "." + strconv.FormatUint(o.start, 36)
 	}
-	return strings.Join([]string{version, o.arrival, strconv.Itoa(o.pid), nonce, o.machine.String()}, ",")
+	return strings.Join([]string{version, o.arrival, strconv.Itoa(o.pid), nonce,
+		m.user.number + "." + m.user.group + "." + m.user.namespace, m.host, m.id, m.boot,
+		m.pidNS.number + "." + m.pidNS.start1, m.device}, ",")
 }
 
+// parseOwner reads an ID.
 func parseOwner(id string) (o owner, ok bool) {
-	fields := strings.Split(id, ",")
-	if len(fields) < 4 || fields[0] != version || fields[1] == "" {
+	f := strings.Split(id, ",")
+	if len(f) != 10 {
 		return o, false
 	}
-	pid, err := strconv.ParseUint(fields[2], 10, 31)
-	nonce, started, _ := strings.Cut(fields[3], ".")
+	pid, err := strconv.ParseUint(f[2], 10, 31)
+	nonce, started, _ := strings.Cut(f[3], ".")
 	start, _ := strconv.ParseUint(started, 36, 64)
-	m, ok := parseMachine(fields[4:])
-	o = owner{fields[1], int(pid), start, nonce, m}
-	return o, ok && err == nil && nonce != "" && o.String() == id
+	number, groups, _ := strings.Cut(f[4], ".")
+	group, users, _ := strings.Cut(groups, ".")
+	pids, start1, _ := strings.Cut(f[8], ".")
+	o = owner{f[1], int(pid), start, nonce, machine{user{number, group, users}, f[5], f[6], f[7],
+		pidNamespace{pids, start1}, f[9]}}
+	return o, err == nil && o.arrival != "" && o.nonce != "" && o.String() == id
 }

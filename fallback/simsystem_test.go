@@ -19,6 +19,7 @@ type simFlock struct {
 	*actor
 	fd     int  // its descriptor of the locked file; -1: the lock is a lifeline's
 	waited bool // once: who has waited for a while may search
+	now    time.Duration
 }
 
 func (a *actor) List() ([]string, error) {
@@ -121,9 +122,9 @@ func (a *actor) Remove(name string) error {
 	return nil
 }
 
-func (s *simFlock) Reopen() error    { return nil }
-func (s *simFlock) MoveAway() error  { return fs.ErrInvalid }
-func (s *simFlock) Machine() machine { return s.machine }
+func (s *simFlock) Reopen(bool) error { return nil }
+func (s *simFlock) MoveAway() error   { return fs.ErrInvalid }
+func (s *simFlock) Machine() machine  { return s.machine }
 
 // The handle of a lifeline is the index of its name among those that the actor has opened.
 func (s *simFlock) OpenLifeline(name string) (lifeline, error) {
@@ -181,6 +182,7 @@ func (s *simFlock) Wait(context.Context, lifeline, []string, time.Duration) (boo
 		s.waited, s.version = true, -1
 	}
 	s.rest()
+	s.now += time.Minute // what it has found in vain is forgotten, too
 	return true, nil
 }
 
@@ -192,14 +194,13 @@ func (a *actor) rest() {
 	a.world.tell(a, "wakes")
 }
 
-func (s *simFlock) Now() time.Time      { return time.Unix(1, 0) }
+func (s *simFlock) Now() time.Time      { return time.Unix(1, 0).Add(s.now) }
 func (s *simFlock) Sleep(time.Duration) { s.rest() }
 func (s *simFlock) ID() openfile.FileID { return openfile.FileID{Device: 1, Inode: 1} }
 
 func (s *simFlock) Openers([]record) (map[string][]int, openfile.Telling) {
 	return nil, openfile.TellsNothing
 }
-func (s *simFlock) WatchFile() bool      { return false }
 func (s *simFlock) HidesProcesses() bool { return false }
 func (s *simFlock) SeesAll() bool        { return s.world.rules.seesAll }
 
@@ -323,7 +324,6 @@ func (s *simFlock) searchIn(p *simProcess, wanted []*openfile.File, locations []
 //	X S P u      locks for the process itself, as a program in Go does; x s p with -n
 //	X(...)       flock FILE, with the script as the command; also S and P
 //	FX(...)      flock -F FILE, with the script as the command; also S and P
-//	lX lS lx ls lu  in a command: flock 3, where 3 is the lifeline that it has inherited
 //	work         does something
 //	orphan       kills the flock that has started it
 //	&(...)       starts the script in the background
@@ -447,9 +447,6 @@ func (a *actor) playWord(w simWord) bool {
 	case "sub":
 		a.wait(a.spawn(func(child *actor) bool { return child.play(w.inner) }))
 		return true
-	case "lX", "lS", "lx", "ls", "lu":
-		a.wait(a.spawn(func(f *actor) bool { return f.playInherited(strings.TrimPrefix(w.verb, "l")) }))
-		return true
 	case "far":
 		a.machine.host, a.machine.id, a.machine.boot = "far", "far", "far"
 		return true
@@ -538,32 +535,13 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 		f.lock = 0 // a conversion may lose it
 	}
 	attempt := a.attempt(l, Request{Mode: mode, Permits: a.world.rules.permits, Try: try})
-	o, err := attempt.acquire(nil)
+	isIn, _, err := attempt.acquire(nil)
 	a.must(err)
-	isIn := err == nil && o.how == done
 	if f.lock = 0; isIn {
 		f.lock, f.permit = mode, attempt.permit
 	}
 	l.end(attempt, isIn)
 	return isIn
-}
-
-// playInherited converts or releases the lock of a lifeline that the actor has inherited.
-func (a *actor) playInherited(verb string) bool {
-	const fd = 3
-	inherited := ""
-	for name, n := range a.world.names {
-		if _, has := a.fifos[n]; has {
-			inherited = idOf(name)
-		}
-	}
-	l := &Lock{dir: "dir", fd: -1, inherited: inherited}
-	if verb != "u" {
-		return a.acquire(l, a.table[fd], modeOfVerb(verb), strings.ToLower(verb) == verb)
-	}
-	a.table[fd].lock = 0
-	a.must(a.attempt(l, Request{}).release())
-	return true
 }
 
 // lockSelf locks or unlocks for the process itself. The kernel has no such lock; a file that only the process has

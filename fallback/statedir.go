@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,7 +117,8 @@ func lockedPath(dir string) (path, base string) {
 	case isBeside:
 		path = filepath.Join(around, inside)
 	default:
-		path, base = unescape(strings.ReplaceAll(name, "+", "/")), around
+		path, _ = url.PathUnescape(strings.ReplaceAll(name, "+", "/"))
+		base = around
 	}
 	_, err := os.Lstat(path)
 	if made, e := StateDir(path, base); err != nil || e != nil || made != dir {
@@ -193,12 +195,12 @@ func (s *stateDir) use(dir *directory) error {
 		s.close()
 	}
 	s.directory, s.viewer = dir, thisMachine()
-	s.viewer.device = newDevice(number)
+	s.viewer.device = number
 	return nil
 }
 
-// Reopen opens what the path leads to now, and makes it if it is not there.
-func (s *stateDir) Reopen() error { return s.open(true) }
+// Reopen opens what the path leads to now. With make, it makes what is not there.
+func (s *stateDir) Reopen(make bool) error { return s.open(make) }
 
 func (s *stateDir) Machine() machine { return s.viewer }
 

@@ -21,9 +21,9 @@ type system interface {
 	// carry them out and answer an error.
 	Rename(old, new string) error
 	Remove(name string) error
-	// Reopen opens the directory that the path leads to now, and makes it if it is not there. MoveAway takes the
-	// directory away from there and removes it.
-	Reopen() error
+	// Reopen opens the directory that the path leads to now. With make, it makes one that is not there. MoveAway takes
+	// the directory away from there and removes it.
+	Reopen(make bool) error
 	MoveAway() error
 
 	// Make makes a FIFO that nobody has yet, and OpenLifeline opens and keeps it.
@@ -34,11 +34,8 @@ type system interface {
 	Ask(name string) answer
 	// Ring wakes the process that waits with a lifeline.
 	Ring(name string)
-	// WatchFile has later calls of Wait end when an open file of the locked file is closed, which the kernel may or may
-	// not tell. It reports whether it has begun to do so: what was closed before is not told.
-	WatchFile() (begun bool)
-	// Wait waits until the own lifeline is rung, one of the others may be gone, ctx is cancelled, or the time has
-	// passed. It reports whether that was the reason.
+	// Wait waits until the own lifeline is rung, ctx is cancelled, the time has passed or, where the system tells that,
+	// one of the others may be gone. It reports whether the time was the reason.
 	Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error)
 
 	// Locate returns where others look first for our open file.

@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -30,87 +29,46 @@ func (a *attempt) renameToken(old, new string) error {
 }
 
 // take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps
-// us out. The token is ours after done, and may be after an error.
+// us out; if nobody does, the attempt has to look again. The token may be ours after an error.
 //
-//	what the listing shows      the token is   at first               after the deadline   for long
-//	busy,X                      kept           pause                  kept out             kept out
-//	busy,X, no lifeline of X    orphaned       pause                  kept out             an error
-//	free, but not to be had     withheld       pause, open the path   kept out             kept out
-//	none, or several            unclear        pause, open the path   the same             an error
+//	what the listing shows      at first               for long
+//	busy,X                      pause                  kept out
+//	busy,X, no lifeline of X    pause                  an error: nobody can ever take it over
+//	free, but not to be had     pause, open the path   kept out: NFS hides who has it
+//	none, or several            pause, open the path   an error: it is broken
 //
-// Also who tries only once waits for long, to be certain. Who loses each race, because the token changes hands all the
-// time, waits until it is cancelled.
-func (a *attempt) take(token string) (outcome, error) {
+// Also who tries only once waits for long, and who is late: a token that others have says nothing about the lock. Who
+// loses each race, because the token changes hands all the time, waits until it is cancelled.
+func (a *attempt) take(token string) (isTaken bool, keepers []record, err error) {
 	var sight sighting
 	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
-		isTaken, s, err := a.takeFreeOrSteal(token)
-		switch {
-		case err != nil:
-			return outcome{}, err
-		case isTaken:
-			return outcome{how: done}, nil
-		case a.self.name == "": // a cleaner of old files has removed it, or the directory is another one
-			return outcome{how: again}, nil
+		isTaken, s, err := a.takeOnce(token)
+		if isTaken || err != nil || a.self.name == "" { // a cleaner has removed it, or the directory is another one
+			return isTaken, nil, err
 		}
-
-		state, isLong := s.tokenState(), sight.isLong(&s, a.Now())
-		switch {
-		case isLong && (state == orphaned || state == unclear):
-			return outcome{}, s.errToken()
-		case isLong, a.isLate() && state != unclear:
-			return outcome{how: keptOut, keepers: []record{a.tokenOwner(&s)}}, nil
+		shown, isLong := s.token(), sight.isLong(&s, a.Now())
+		switch broken := s.errToken(); {
+		case isLong && broken != nil:
+			return false, nil, broken
+		case isLong:
+			return false, []record{a.tokenOwner(&s)}, nil
 		case a.isCancelled():
-			return outcome{how: again}, nil // acquire ends then
+			return false, nil, nil
 		}
-		if state == withheld || state == unclear || pause == longestRetry { // it may be another directory by now
-			if err := a.reopen(); err != nil {
-				return outcome{}, err
-			}
-			if a.self.name == "" { // it is
-				return outcome{how: again}, nil
+		if shown == "" || shown == free || pause == longestRetry { // it may be another directory by now
+			if err := a.reopen(); err != nil || a.self.name == "" { // it is
+				return false, nil, err
 			}
 		}
 		a.Sleep(pause)
 	}
 }
 
-// A tokenState is what a listing shows of a token that was not to be had: see take.
-type tokenState uint8
-
-const (
-	kept     tokenState = iota // somebody has it
-	orphaned                   // its owner has lost its lifeline, so that nobody can ever take it over
-	withheld                   // the listing shows it free: it changes hands all the time, or NFS hides who has it
-	unclear                    // it is just renamed, or the directory is another one, or broken
-)
-
-func (s *snapshot) tokenState() tokenState {
-	switch token := s.token(); {
-	case token == "":
-		return unclear
-	case token == free:
-		return withheld
-	case s.lifelineOf(idOf(token)) == "":
-		return orphaned
-	}
-	return kept
-}
-
-// takeFreeOrSteal takes the token if nobody has it, or who has it is dead, and else returns a listing.
-func (a *attempt) takeFreeOrSteal(token string) (isTaken bool, s snapshot, err error) {
-	isTaken, s, err = a.takeFree(token)
-	if err == nil && !isTaken {
-		isTaken, err = a.steal(&s, token)
-	}
-	return isTaken, s, err
-}
-
-// takeFree takes the token if nobody has it, and else returns a listing. That can show it free, though it is not: it
-// changes hands all the time, or the client of a network filesystem does not learn who has it.
-func (a *attempt) takeFree(token string) (isTaken bool, s snapshot, err error) {
-	for range 2 { // the second try is for a token that was freed between the first one and the listing
-		err = a.renameToken(free, token)
-		if err == nil || !isAbsent(err) {
+// takeOnce takes the token if nobody has it, or who has it is dead, and else returns a listing. That can show it free,
+// though it is not: it changes hands all the time, or the client of a network filesystem does not learn who has it.
+func (a *attempt) takeOnce(token string) (isTaken bool, s snapshot, err error) {
+	for range 2 { // the second time is for a token that was freed between the first one and the listing
+		if err = a.renameToken(free, token); !isAbsent(err) {
 			return err == nil, s, err
 		}
 		s, err = a.list()
@@ -119,8 +77,11 @@ func (a *attempt) takeFree(token string) (isTaken bool, s snapshot, err error) {
 			return false, s, err
 		case slices.Contains(s.tokens, token): // NFS has carried out the rename
 			return true, s, nil
-		case a.self.name == "", s.token() != free:
+		case a.self.name == "":
 			return false, s, nil
+		case s.token() != free:
+			isTaken, err = a.steal(&s, token)
+			return isTaken, s, err
 		}
 	}
 	return false, s, nil
@@ -140,7 +101,7 @@ func (a *attempt) tokenOwner(s *snapshot) record {
 // reopen opens what the path leads to now. If our lifeline is not there it forgets that: the token of somebody without
 // a lifeline could never be taken over.
 func (a *attempt) reopen() error {
-	if err := a.Reopen(); err != nil {
+	if err := a.Reopen(true); err != nil {
 		return err
 	}
 	if a.Ask(a.self.name) == noName {
@@ -216,19 +177,6 @@ func (a *attempt) checkLifeline() error {
 //	forget             stays        stays, for others to remove         is closed      stays
 //	leave              stays        is removed                          is closed      stays
 //	release            stays        is removed if nobody else has it    is closed      is taken away
-
-// freeToken frees the token. That makes what we have done with it count: if it fails, we take that back.
-func (a *attempt) freeToken(token string) (isFreed bool, err error) {
-	err = a.renameToken(token, free)
-	switch {
-	case err == nil:
-		return true, nil
-	case isAbsent(err): // somebody has taken us for dead, and has the token
-		return false, a.withdraw()
-	}
-	a.withdraw() // while the token is ours, in case that can be done: what is returned is why the token was not freed
-	return false, cmp.Or(a.putBack(token), err)
-}
 
 // putBack tries once to free a token that may be ours. After an error it may still be.
 func (a *attempt) putBack(token string) error { return ignoreAbsent(a.renameToken(token, free)) }

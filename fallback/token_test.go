@@ -25,7 +25,7 @@ func (s *busySystem) Now() time.Time                      { return s.now }
 func (s *busySystem) Sleep(time.Duration)                 { s.now = s.now.Add(s.slow) }
 func (s *busySystem) Machine() machine                    { return simMachine("1") }
 func (s *busySystem) Ask(string) answer                   { return hasReader }
-func (s *busySystem) Reopen() error                       { return nil }
+func (s *busySystem) Reopen(bool) error                   { return nil }
 func (s *busySystem) ID() openfile.FileID                 { return openfile.FileID{Device: 1, Inode: 1} }
 func (s *busySystem) Search(openfile.Query) openfile.View { return openfile.View{} }
 func (s *busySystem) Rename(_, _ string) error            { return fs.ErrNotExist }
@@ -54,8 +54,8 @@ func TestTokenThatIsRarelySeen(t *testing.T) {
 	} {
 		s := &busySystem{listings: listings, now: time.Unix(1, 0), slow: 2 * time.Second}
 		a := attemptWith(s, mine)
-		if o, err := a.take(token); err != nil || o.how != done {
-			t.Errorf("%s: %v, %v", name, o, err)
+		if isTaken, keepers, err := a.take(token); err != nil || !isTaken {
+			t.Errorf("%s: %v, %v, %v", name, isTaken, keepers, err)
 		}
 		if name == "lifeline" { // which --holders does not ask for
 			continue
@@ -75,7 +75,7 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 	} {
 		s := &busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}
 		a := attemptWith(s, ours1)
-		if _, err := a.take(busy + "," + a.self.id); err == nil {
+		if _, _, err := a.take(busy + "," + a.self.id); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if took := s.now.Sub(time.Unix(1, 0)); took < stuck || took > 2*stuck {
@@ -94,8 +94,8 @@ func TestTokenOfADeadOwnerWhereNoLifelineAnswers(t *testing.T) {
 	listing := []string{ours1, waitName + "," + theirs1 + "@" + exclName, busy + "," + theirs1}
 	s := deafSystem{&busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}}
 	a := attemptWith(s, ours1)
-	if o, err := a.take(busy + "," + a.self.id); err != errDeaf {
-		t.Errorf("%v, %v", o, err)
+	if isTaken, _, err := a.take(busy + "," + a.self.id); err != errDeaf {
+		t.Errorf("%v, %v", isTaken, err)
 	}
 }
 
@@ -199,6 +199,14 @@ func (s *endlessSystem) Search(q openfile.Query) openfile.View {
 	return openfile.View{Complete: true}
 }
 
+// An until is a context with a deadline on a clock that is not the system's.
+type until struct {
+	context.Context
+	deadline time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.deadline, true }
+
 // TestSearchIsGivenUp: a search heeds the deadline, and that the caller cancels.
 func TestSearchIsGivenUp(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
@@ -217,7 +225,11 @@ func TestSearchIsGivenUp(t *testing.T) {
 		r.verdict = lost
 		s := &endlessSystem{busySystem{listings: [][]string{{free}}, now: start, slow: 10 * time.Millisecond}}
 		found := snapshot{holders: []record{r}}
-		newAttempt(c.ctx, s, &Lock{fd: -1}, Request{Deadline: c.deadline}).search(&found)
+		ctx := c.ctx
+		if !c.deadline.IsZero() {
+			ctx = until{ctx, c.deadline}
+		}
+		newAttempt(ctx, s, &Lock{fd: -1}, Request{}).search(&found)
 		if is := found.holders[0].verdict; is != c.want {
 			t.Errorf("%s: %v", what, is)
 		}
@@ -272,7 +284,7 @@ type replacedSystem struct {
 }
 
 func (s *replacedSystem) CloseLifeline(lifeline) {}
-func (s *replacedSystem) Reopen() error          { s.reopened = true; return nil }
+func (s *replacedSystem) Reopen(bool) error      { s.reopened = true; return nil }
 
 func (s *replacedSystem) Ask(string) answer {
 	if s.reopened {
@@ -301,9 +313,9 @@ func (s *replacedSystem) Rename(string, string) error {
 func TestTokenOfAnotherDirectory(t *testing.T) {
 	s := &replacedSystem{busySystem: busySystem{now: time.Unix(1, 0)}}
 	a := attemptWith(s, ours1)
-	o, err := a.take(busy + "," + a.self.id)
-	if o.how != again || err != nil || a.self.name != "" {
-		t.Errorf("%v, %v, %q", o, err, a.self.name)
+	isTaken, keepers, err := a.take(busy + "," + a.self.id)
+	if isTaken || keepers != nil || err != nil || a.self.name != "" {
+		t.Errorf("%v, %v, %v, %q", isTaken, keepers, err, a.self.name)
 	}
 	if !s.reopened || s.taken {
 		t.Errorf("reopened %v, taken %v", s.reopened, s.taken)
@@ -340,7 +352,7 @@ type staleSystem struct {
 	refreshed int // after so many times that the directory was opened the token can be had; 0: never
 }
 
-func (s *staleSystem) Reopen() error { s.refreshed--; return nil }
+func (s *staleSystem) Reopen(bool) error { s.refreshed--; return nil }
 
 func (s *staleSystem) Rename(string, string) error {
 	if s.looks > 1000 {
@@ -360,24 +372,28 @@ func TestTokenThatIsNotFree(t *testing.T) {
 		name      string
 		refreshed int
 		deadline  time.Time
-		want      progress
+		isTaken   bool
 		min, max  time.Duration
 	}{
-		{"for ever", -1, time.Time{}, keptOut, stuck, 2 * stuck},
-		{"until a deadline", -1, start.Add(stuck / 2), keptOut, stuck / 2, stuck * 3 / 4},
-		{"until the directory is opened again", 2, time.Time{}, done, 1, stuck / 2},
+		{"for ever", -1, time.Time{}, false, stuck, 2 * stuck},
+		{"beyond a deadline", -1, start.Add(stuck / 2), false, stuck, 2 * stuck},
+		{"until the directory is opened again", 2, time.Time{}, true, 1, stuck / 2},
 	} {
 		s := &staleSystem{refreshed: c.refreshed}
 		s.busySystem = busySystem{listings: [][]string{{ours1, free}}, now: start, slow: 50 * time.Millisecond}
 		l := &Lock{dir: tempDir(t), self: namedLifeline{id: idOf(ours1), name: ours1}}
-		a := newAttempt(t.Context(), s, l, Request{Mode: Exclusive, Deadline: c.deadline})
-		o, err := a.take(busy + "," + a.self.id)
-		if took := s.now.Sub(start); err != nil || o.how != c.want || took < c.min || took > c.max {
-			t.Errorf("%s: %v after %v, %v", c.name, o.how, took, err)
+		ctx := t.Context()
+		if !c.deadline.IsZero() {
+			ctx = until{ctx, c.deadline}
+		}
+		a := newAttempt(ctx, s, l, Request{Mode: Exclusive})
+		isTaken, keepers, err := a.take(busy + "," + a.self.id)
+		if took := s.now.Sub(start); err != nil || isTaken != c.isTaken || len(keepers) > 0 == isTaken || took < c.min || took > c.max {
+			t.Errorf("%s: %v, %v after %v, %v", c.name, isTaken, keepers, took, err)
 		}
 		const says = "held by a process, which is taking or releasing it"
-		if o.how == keptOut && l.lockedBy(a, o.keepers).Error() != says {
-			t.Errorf("%s: %v", c.name, l.lockedBy(a, o.keepers))
+		if !isTaken && l.lockedBy(a, keepers).Error() != says {
+			t.Errorf("%s: %v", c.name, l.lockedBy(a, keepers))
 		}
 	}
 }
@@ -419,8 +435,8 @@ func TestCancelLoserOfRaces(t *testing.T) {
 		s := &contestedSystem{busySystem{now: time.Unix(1, 0), slow: time.Millisecond}, cancel}
 		a := attemptWith(s, name)
 		a.ctx = ctx
-		if o, err := a.acquire(nil); err != nil || o.how != cancelled {
-			t.Errorf("%q: %v, %v after %d looks", name, o, err, s.looks)
+		if isHeld, keepers, err := a.acquire(nil); err != nil || isHeld || keepers != nil {
+			t.Errorf("%q: %v, %v, %v after %d looks", name, isHeld, keepers, err, s.looks)
 		}
 	}
 }

@@ -15,31 +15,32 @@ const (
 	mostWatched = 16
 	// distantPause is how often one looks at what nothing tells about.
 	distantPause = time.Second
-	// An open file that is closed may tell nobody: without a watch, the first waiter looks for it after a twentieth of
-	// the time that it has waited, but not less and not more often than this.
+	// An open file that is closed tells nobody, and only on Linux does a lifeline: whoever watches such a one looks after
+	// a twentieth of the time that it has waited, but not less and not more often than this.
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
 // A waitState is what an attempt that waits knows from one round to the next.
 type waitState struct {
-	tell      func([]record) // once, when it has waited for a second; nil: not
-	isWatched bool           // whether inotify tells when the open file of a holder is closed
-	isForUs   bool           // whether it is for us to search, because nothing has happened for a while
+	tell    func([]record) // once, when it has waited for a second; nil: not
+	isForUs bool           // whether it is for us to search, because nothing has happened for a while
+	dead    []string       // waiters before us that have to be removed
 }
 
 // wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. If there are dead
-// waiters before us it does not wait, and returns them.
-func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) (dead []string, err error) {
+// waiters before us it does not wait.
+func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) error {
 	w.isForUs = false
 	place, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name
 	ahead, is, dead := a.ahead(s.waiters[:place])
+	w.dead = dead
 	var watched []string
 	var pause time.Duration
 	switch {
 	case len(dead) > 0: // to be removed first: who holds the lock may do so for weeks
-		return dead, nil
+		return nil
 	case ahead < 0: // we are the first
-		watched, pause = a.watchKeepers(keepers, w.isWatched)
+		watched, pause = a.watchKeepers(keepers)
 	case is == hasReader:
 		watched, pause = s.waiters[ahead:ahead+1], time.Second
 		if ahead+1 >= frontWaiters { // we come after that one
@@ -49,17 +50,14 @@ func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) (dead []stri
 	default:
 		pause = distantPause
 	}
-	if !tellsEnd {
-		pause = min(pause, a.shortPause())
-	}
-	if !a.request.Deadline.IsZero() {
-		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
+	if !tellsEnd && place < frontWaiters {
+		watched, pause = nil, min(pause, a.shortPause())
 	}
 	timedOut, err := a.Wait(a.ctx, a.self.lifeline, watched, pause)
 	// The first eight search each time, and those behind them the less often the further back they are: the hundredth
 	// in 8 of 100 cases. Hundreds of searches at once would hinder the first ones.
 	w.isForUs = err == nil && timedOut && draw(place+1) < frontWaiters
-	return nil, err
+	return err
 }
 
 // ahead returns the index of the nearest waiter before us that lives or may live, -1 if there is none, and whether it
@@ -78,7 +76,7 @@ func (a *attempt) ahead(before []string) (i int, is answer, dead []string) {
 }
 
 // watchKeepers returns which of those who keep us out to watch, others each time if there are many, and for how long.
-func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []string, pause time.Duration) {
+func (a *attempt) watchKeepers(keepers []record) (watched []string, pause time.Duration) {
 	pause = time.Second + rand.N(time.Second/2)
 	for _, r := range keepers {
 		switch {
@@ -86,7 +84,6 @@ func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []stri
 			pause = longestRetry
 		case a.Machine().relation(r.owner.machine) != askable:
 			pause = min(pause, distantPause)
-		case r.file != nil && isWatched && (r.verdict == held || r.verdict == unsearchable): // inotify tells
 		case r.file != nil:
 			pause = min(pause, a.shortPause())
 		case a.request.Mode == Permit || watched == nil: // for a permit any of them, else all of them have to go

@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
 	state, err := openState(dir, true)
 	must(err)
 	l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, file: -1, state: state}
-	s = newSystem(state, openfile.Table{Path: l.path, Opened: -1, FD: -1})
+	s = &thisSystem{state, openfile.Table{Path: l.path, Opened: -1, FD: -1}}
 	waiter = newAttempt(t.Context(), s, l, Request{Mode: Exclusive})
 	_, err = waiter.come()
 	must(err)
@@ -36,22 +35,22 @@ func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
 func TestReleaseRings(t *testing.T) {
 	holder, waiter, s := newWaiter(t)
 	must(holder.Unlock())
-	if timedOut, err := s.wait(waiter.self.lifeline, openfile.NotWatching, nil, time.Minute); timedOut || err != nil {
+	if timedOut, err := s.wait(waiter.self.lifeline, nil, time.Minute); timedOut || err != nil {
 		t.Errorf("the waiter is not rung: %v, %v", timedOut, err)
 	}
 }
 
-// TestEndIsAskedFor: there, a waiter finds that one has gone who rings nobody.
-func TestEndIsAskedFor(t *testing.T) {
+// TestEndIsLookedFor: there, a waiter finds soon that one has gone who rings nobody.
+func TestEndIsLookedFor(t *testing.T) {
 	holder, waiter, s := newWaiter(t)
 	go func() {
 		time.Sleep(50 * time.Millisecond) // most of the time, the wait has begun
 		s.CloseLifeline(holder.self.lifeline)
 	}()
-	others := []string{holder.self.name}
-	timedOut, err := s.Wait(context.Background(), waiter.self.lifeline, others, time.Minute)
-	if timedOut || err != nil {
-		t.Errorf("the end of the holder is not found: %v, %v", timedOut, err)
+	began := time.Now()
+	isHeld, keepers, err := waiter.acquire(nil)
+	if took := time.Since(began); err != nil || !isHeld || took > 500*time.Millisecond {
+		t.Errorf("the end of the holder is not found: %v, %v after %v", keepers, err, took)
 	}
 	holder.closeState()
 }

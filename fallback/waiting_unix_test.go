@@ -85,14 +85,14 @@ func TestWatchesSome(t *testing.T) {
 	holders := manyPermits(t, dir, permits)
 	state, err := openState(dir, true)
 	must(err)
-	s := newSystem(state, openfile.Table{Opened: -1, FD: -1})
+	s := &thisSystem{state, openfile.Table{Opened: -1, FD: -1}}
 	l := &Lock{dir: dir, fd: -1, file: -1, state: state}
 	waiter := newAttempt(t.Context(), s, l, Request{Mode: Permit, Permits: permits})
 	look, err := waiter.look()
 	must(err)
 	watched := map[string]bool{}
 	for round := 0; len(watched) < permits; round++ {
-		names, pause := waiter.watchKeepers(waiter.keepers(&look), false)
+		names, pause := waiter.watchKeepers(waiter.keepers(&look))
 		if len(names) != mostWatched || pause > 1500*time.Millisecond || round > 1000 {
 			t.Fatalf("watches %d holders for %v; in %d rounds it has watched %d", len(names), pause, round, len(watched))
 		}

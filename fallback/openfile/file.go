@@ -40,9 +40,6 @@ type Table struct {
 	FD     int    // the same, if its open file is to have the lock, or -1
 }
 
-// NotWatching stands for a descriptor that would tell when an open file of the locked file is closed.
-const NotWatching = -1
-
 // An Answer says whether an open file is where it was.
 type Answer uint8
 
@@ -53,7 +50,6 @@ const (
 )
 
 func (f File) String() string {
-	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
 	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s-%s", f.PID, base36(f.Start), f.Number, f.Signal, f.Mark, base36(f.Inode),
 		base36(f.Device))
 	if f.LockerStart != f.Start {
@@ -62,24 +58,26 @@ func (f File) String() string {
 	return s
 }
 
-// Parse is the reverse of String.
-func Parse(s string) (*File, bool) {
-	parts := strings.Split(s, ".")
-	if len(parts) != 6 && len(parts) != 7 {
-		return nil, false
-	}
-	inode, device, _ := strings.Cut(parts[5], "-")
-	base36 := func(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
+// Parse is the reverse of String, nil for what that does not write.
+func Parse(s string) *File {
 	f := new(File)
-	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.PID, &f.Number, &f.Signal, &f.Mark)
-	f.Start, f.Inode, f.Device = base36(parts[1]), base36(inode), base36(device)
-	f.LockerStart = f.Start
-	if len(parts) == 7 {
-		f.LockerStart = base36(parts[6])
+	var start, inode, device, locker string
+	fmt.Sscanf(strings.NewReplacer(".", " ", "-", " ").Replace(s), "%d %s %d %d %c %s %s %s", &f.PID, &start, &f.Number,
+		&f.Signal, &f.Mark, &inode, &device, &locker)
+	f.Start, f.Inode, f.Device = parse36(start), parse36(inode), parse36(device)
+	if f.LockerStart = f.Start; locker != "" {
+		f.LockerStart = parse36(locker)
 	}
 	isMark := f.Mark == NoAtime || f.Mark == NonBlock
-	return f, isMark && f.String() == s && min(f.PID, f.Number, f.Signal) >= 0
+	if !isMark || f.String() != s || min(f.PID, f.Number, f.Signal) < 0 {
+		return nil
+	}
+	return f
 }
+
+func base36(n uint64) string { return strconv.FormatUint(n, 36) }
+
+func parse36(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
 
 // A Mark is a status flag that marks an open file.
 type Mark byte

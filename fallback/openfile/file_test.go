@@ -20,11 +20,11 @@ func TestParse(t *testing.T) {
 		"7.01.9.3.a.2-1":     nil,
 		"":                   nil,
 	} {
-		f, ok := Parse(text)
+		f := Parse(text)
 		switch {
-		case ok != (want != nil):
-			t.Errorf("%q: %v", text, ok)
-		case ok && (*f != *want || f.String() != text):
+		case (f != nil) != (want != nil):
+			t.Errorf("%q: %v", text, f)
+		case f != nil && (*f != *want || f.String() != text):
 			t.Errorf("%q: %+v, %s", text, *f, f)
 		}
 	}

@@ -218,27 +218,6 @@ func flagsOf(p Location) (int, error) {
 	return int(flags), err
 }
 
-// WatchCloses returns a descriptor of inotify(7) that tells of the last close of each open file of the locked file,
-// whoever does it; NotWatching: there is none.
-func (t *Table) WatchCloses() int {
-	path := t.Path
-	if t.Opened >= 0 {
-		path = "/proc/self/fd/" + strconv.Itoa(t.Opened)
-	}
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		return NotWatching
-	}
-	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_CLOSE); err != nil {
-		unix.Close(fd)
-		return NotWatching
-	}
-	return fd
-}
-
-// CloseWatch closes what WatchCloses has returned.
-func CloseWatch(fd int) { unix.Close(fd) }
-
 // Check reports an error if the open file that is our descriptor fd can have no directory lock.
 func Check(fd int) error {
 	_, mode, err := statID(fd, "")

@@ -14,7 +14,5 @@ func (*Table) Unmark()                         {}
 func (*Table) At(*File, bool) Answer           { return Unknown }
 func (*Table) Search(Query) View               { return View{} }
 func (*Table) HidesProcesses() bool            { return true }
-func (*Table) WatchCloses() int                { return NotWatching }
 
 func MayTraceAll() bool { return false }
-func CloseWatch(int)    {}

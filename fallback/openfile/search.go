@@ -1,9 +1,5 @@
 package openfile
 
-// KeepsDescriptors says that a process of this program has what it inherits under one number while it runs, so that one
-// look into it is enough. flock sets it, so that searches which run at once do not look at each other again and again.
-var KeepsDescriptors bool
-
 // A Query is what to search for.
 type Query struct {
 	Wanted    []*File // an open file like one of these,
@@ -15,6 +11,8 @@ type Query struct {
 	TellRefused bool
 	// Whether to stop, which is asked when each process was looked at once, and again; nil: when it lasts too long.
 	ShallStop func() bool
+	// Is called all the time; nil: not.
+	Working func()
 }
 
 // A View is what a search has seen.

@@ -34,6 +34,12 @@ func newSearch(q Query) *search {
 	return &search{Query: q, View: View{Certain: true}, visited: map[int]bool{}, clearedSince: map[int]uint64{}}
 }
 
+func (h *search) working() {
+	if h.Working != nil {
+		h.Working()
+	}
+}
+
 // Search looks into all processes for an open file that is wanted.
 func (t *Table) Search(q Query) View {
 	h := newSearch(q)
@@ -165,6 +171,7 @@ func (h *search) candidates(pids []int) (list []candidate) {
 			continue
 		}
 		h.visited[pid] = true
+		h.working()
 		if p := h.newCandidate(pid); !p.stat.IsKernelThread {
 			list = append(list, p)
 		}
@@ -256,26 +263,16 @@ func nextTick() uint64 {
 	return uint64(now.Nano())/uint64(proc.Tick) + 1
 }
 
-// mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it.
+// mayMove reports whether a process can have inherited the open file from who has locked, and hide it from a look by
+// moving it. If its stat was not read, it may be any process.
 func (h *search) mayMove(p candidate) bool {
-	switch {
-	case p.err != nil: // it may be any process
-		return true
-	case p.isHeirOfCleared, p.stat.Start < h.Since: // it has not inherited it from who has locked
-		return false
-	}
-	program, _, err := statID(unix.AT_FDCWD, procDir(p.pid)+"/exe")
-	return !KeepsDescriptors || err != nil || program != ownProgram()
+	return p.err != nil || !p.isHeirOfCleared && p.stat.Start >= h.Since
 }
-
-var ownProgram = sync.OnceValue(func() FileID {
-	id, _, _ := statID(unix.AT_FDCWD, "/proc/self/exe")
-	return id
-})
 
 // lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. It reports whether the
 // process has descriptors that can be looked at.
 func (h *search) lookOnce(pid int) (couldLook bool) {
+	h.working()
 	fd, numbers, err := descriptorsOf(pid)
 	defer unix.Close(fd)
 	switch {
@@ -316,6 +313,7 @@ func (h *search) lookByOtherThreads(pid int) (couldLook bool) {
 // lookAt is lookOnce for these descriptors, whose directory is open as fd.
 func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 	for _, number := range numbers {
+		h.working()
 		at := Location{PID: pid}
 		at.Number, _ = strconv.Atoi(number)
 		isWanted, err := h.isWanted(fd, at)

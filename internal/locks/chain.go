@@ -81,8 +81,8 @@ func (c Config) Access(op Op) lockfile.Access {
 // command passes that number to flock, the descriptor is not the lock file: it is the lock. flock(2) would lock the
 // lifeline, and exclude nobody.
 func New(f *lockfile.File, config Config) *Chain {
-	if inherited := inheritedDirectory(f, config); inherited != nil {
-		return &Chain{hold: inherited.hold, mechanisms: []Mechanism{inherited}}
+	if outer(f) != nil {
+		return Of(outerLock{file: f})
 	}
 	c := &Chain{hold: &hold{file: f, config: config}, mechanisms: kernelMechanisms(f, config)}
 	if config.Directory {

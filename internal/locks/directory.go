@@ -1,12 +1,13 @@
 package locks
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"example.org/flock/fallback"
-	"example.org/flock/fallback/openfile"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/proc"
@@ -14,14 +15,33 @@ import (
 	"example.org/flock/internal/termination"
 )
 
-func init() { openfile.KeepsDescriptors = true }
+func init() { fallback.Command = command }
+
+// command returns the command that asks for the directory lock on a file, or describes it.
+func command(path, base string) string {
+	switch {
+	case path == "":
+		return "a flock of this lock"
+	case base != "":
+		base = "FLOCK_DIR=" + quoted(base) + " "
+	}
+	return `"` + base + "flock --backend directory -n " + quoted(path) + ` true" (flock-go where it is not diverted)`
+}
+
+// quoted returns an absolute path as a word of a shell.
+func quoted(path string) string {
+	const special = " \t\n!\"#$&'()*;<>?[\\]^`{|}~"
+	if !strings.ContainsAny(path, special) || filepath.Separator == '\\' && !strings.Contains(path, " ") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
 
 // A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a
 // lifeline, which the command inherits as it inherits the file; the open file of a descriptor is locked itself.
 type directory struct {
 	*hold
-	inherited *fallback.Lock // the lock whose lifeline the descriptor is; nil: it is a file
-	isTold    bool           // --verbose has named the state directory
+	isTold bool // --verbose has named the state directory
 }
 
 // A hold is what is done for a command with a directory lock, which is not there as long as nothing has taken it.
@@ -31,19 +51,27 @@ type hold struct {
 	held   *fallback.Lock // what Lock has taken; nil: nothing
 }
 
-// inheritedDirectory returns the lock whose lifeline a descriptor is; nil: it is none.
-func inheritedDirectory(f *lockfile.File, config Config) *directory {
+// An outerLock is the lock of the flock that runs the command which calls this one, with its lifeline for a lock file.
+// It is not changed from inside: that closing it releases it is all that is promised.
+type outerLock struct{ file *lockfile.File }
+
+// outer returns the lock whose lifeline a descriptor is; nil: it is none.
+func outer(f *lockfile.File) *fallback.Lock {
 	if f.ByName {
 		return nil
 	}
-	lock, err := fallback.OpenInherited(f.FD)
-	if err != nil || lock == nil {
-		return nil
-	}
-	d := &directory{hold: &hold{file: f, config: config}, inherited: lock}
-	lock.Waiting = d.warnVain
-	return d
+	lock, _ := fallback.Inherited(f.FD)
+	return lock
 }
+
+func (l outerLock) Lock(Op, Timeout) error { return l.Unlock() }
+
+func (l outerLock) Unlock() error {
+	return &failure.Error{Status: failure.ExDataErr, Text: l.file.Name +
+		": the outer flock has its lock by this descriptor, and only closing it gives that up: " + l.file.Name + ">&-"}
+}
+
+func (outerLock) Kind() Kind { return ByDirectory }
 
 func (d *directory) Lock(op Op, timeout Timeout) error {
 	lock, err := d.open()
@@ -51,7 +79,6 @@ func (d *directory) Lock(op Op, timeout Timeout) error {
 		return d.explain(err)
 	}
 	r := fallback.Request{Mode: fallback.Exclusive, Permits: d.config.Permits, Try: !timeout.Waits()}
-	r.Deadline, _ = timeout.Deadline()
 	switch {
 	case d.config.Permits > 0:
 		r.Mode = fallback.Permit
@@ -60,6 +87,11 @@ func (d *directory) Lock(op Op, timeout Timeout) error {
 	}
 	// A signal must not leave a record that others cannot judge.
 	ctx := termination.Context()
+	if deadline, ends := timeout.Deadline(); ends {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
 	err = lock.Acquire(ctx, r)
 	var locked *fallback.LockedError
 	switch {
@@ -140,9 +172,6 @@ func (d *hold) Discard() error {
 
 // open returns the directory lock of the file.
 func (d *directory) open() (*fallback.Lock, error) {
-	if d.inherited != nil {
-		return d.inherited, nil
-	}
 	if !d.file.ByName {
 		// A pipe is refused because it is one, rather than because its name is not found.
 		if err := fallback.CheckFile(d.file.FD); err != nil {
@@ -185,8 +214,8 @@ func (n *NoStateDir) Unwrap() error { return n.Err }
 // DirectoryHolders returns the holders of the directory lock on a file, and the waiters. A number locks the file, and a
 // name the name. The error is a *NoStateDir, or one for DirectoryError.
 func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Contender, error) {
-	if d := inheritedDirectory(f, Config{}); d != nil {
-		return d.inherited.Contenders()
+	if lock := outer(f); lock != nil {
+		return lock.Contenders()
 	}
 	lock, _, err := openDirectory(f, base)
 	if err != nil {

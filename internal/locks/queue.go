@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"context"
 	"errors"
 
 	"example.org/flock/fallback"
@@ -42,8 +43,9 @@ func (p *directoryPlace) Lock(_ Op, timeout Timeout) error {
 		return p.explain(err)
 	}
 	queue := fallback.OpenQueue(dir, path)
+	request := fallback.Request{Mode: fallback.Permit, Permits: p.config.Queue, Try: true}
 	for {
-		err := queue.TryPermit(p.config.Queue)
+		err := queue.Acquire(context.Background(), request)
 		var locked *fallback.LockedError
 		switch {
 		case err == nil:
@@ -54,7 +56,7 @@ func (p *directoryPlace) Lock(_ Op, timeout Timeout) error {
 		case locked.Holders[0].Mode != fallback.Busy:
 			return &Refusal{Err: ErrConflict, Why: "the queue: " + locked.Error()}
 		}
-		// A process was stopped while it looked for a place, so nobody knows whether it gets one. TryPermit has waited
+		// A process was stopped while it looked for a place, so nobody knows whether it gets one. Acquire has waited
 		// a second for it.
 		if timeout.IsOver() {
 			return timeout.Conflict()
