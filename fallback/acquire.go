@@ -17,8 +17,11 @@ func (a *attempt) acquire(tell func([]record)) (isHeld bool, keepers []record, e
 		keepers := a.keepers(&s)
 		if len(keepers) == 0 || len(w.dead) > 0 || a.shallSearch(&s, keepers, w.isForUs) {
 			isHeld, keepers, err = a.enter(w.dead)
+			if err != errNoSignal {
+				w.noSignal = time.Time{}
+			}
 			switch {
-			case err == errNoSignal && a.hopesForSignal():
+			case err == errNoSignal && a.hopesForSignal(&w):
 				a.Sleep(a.shortPause())
 				continue
 			case isHeld, err != nil:
@@ -38,10 +41,14 @@ func (a *attempt) acquire(tell func([]record)) (isHeld bool, keepers []record, e
 	return false, nil, nil
 }
 
-// hopesForSignal reports whether an attempt goes on that has found no signal. If it has to answer at once it gives those
-// a second that are just ending: until all threads of a process have ended, a search can find its open file, and cannot
-// tell whose it is.
-func (a *attempt) hopesForSignal() bool { return !a.isOver() || a.Now().Sub(a.began) < stuck }
+// hopesForSignal reports whether an attempt goes on that has found no signal: for a second. Until all threads of a
+// process have ended, a search can find its open file, and of several that are lost it does not tell whose that is.
+func (a *attempt) hopesForSignal(w *waitState) bool {
+	if w.noSignal.IsZero() {
+		w.noSignal = a.Now()
+	}
+	return a.Now().Sub(w.noSignal) < stuck
+}
 
 // shallSearch reports whether something lost keeps us out, and it is for this attempt to search for it, which enter
 // does. Who finds waiters before it leaves that to them: a search looks into every process. isForUs says that nothing

@@ -100,3 +100,20 @@ func TestStartsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldersOfAMovedDirectory: who looks while --remove takes the directory away finds nobody, and no broken lock.
+func TestHoldersOfAMovedDirectory(t *testing.T) {
+	dir := lockFile(t)
+	state, err := openState(dir, true)
+	must(err)
+	defer state.close()
+	mover, err := openState(dir, false)
+	must(err)
+	must(mover.MoveAway())
+	mover.close()
+	s := &thisSystem{state, openfile.Table{Opened: -1, FD: -1}}
+	holders, err := newAttempt(t.Context(), s, &Lock{dir: dir, fd: -1, file: -1}, Request{}).everybody(dir)
+	if err != nil || len(holders) > 0 {
+		t.Errorf("%v, %v", holders, err)
+	}
+}

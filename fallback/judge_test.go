@@ -259,6 +259,7 @@ func TestNeedsSearch(t *testing.T) {
 		"another number":           {holders: []record{there, isLost}, wants: Shared, fd: 9, here: at(7, 10)},
 		"another process":          {holders: []record{isLost}, wants: Shared, fd: 9, here: at(8, 9)},
 		"a command at that number": {holders: []record{isLost}, wants: Shared, fd: -1, here: at(7, 9)},
+		"a permit":                 {holders: []record{isLost}, wants: Permit, fd: -1, want: true},
 		"it is nowhere":            {holders: []record{isLost}, wants: Shared, fd: 9, here: at(7, 9), nowhere: errors.New("")},
 	} {
 		s := &toldSystem{here: c.here, nowhere: c.nowhere}

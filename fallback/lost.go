@@ -13,13 +13,20 @@ import (
 // proves.
 
 // needsSearch reports whether this attempt, which has the token, needs to know more about something lost: it may keep us
-// out, our mark would hide it, or there is no signal for our mark. Others wait for the token meanwhile.
+// out, or have the permit that is the lowest free one; our mark would hide it, or there is no signal for our mark.
+// Others wait for the token meanwhile.
 func (a *attempt) needsSearch(s *snapshot) bool {
-	if !s.has(lost) {
+	switch {
+	case !s.has(lost):
 		return false
+	case a.searchMayHelp(a.keepers(s)):
+		return true
+	case s.has(ours):
+		return false
+	case a.request.Mode == Permit:
+		return true
 	}
-	needsMark := a.isFile && !s.has(ours)
-	return a.searchMayHelp(a.keepers(s)) || needsMark && (len(s.freeSignals()) == 0 || a.wouldHide(s))
+	return a.isFile && (len(s.freeSignals()) == 0 || a.wouldHide(s))
 }
 
 // searchMayHelp reports whether one of those who keep us out is lost, unless a search has just been in vain: it would

@@ -22,9 +22,10 @@ const (
 
 // A waitState is what an attempt that waits knows from one round to the next.
 type waitState struct {
-	tell    func([]record) // once, when it has waited for a second; nil: not
-	isForUs bool           // whether it is for us to search, because nothing has happened for a while
-	dead    []string       // waiters before us that have to be removed
+	tell     func([]record) // once, when it has waited for a second; nil: not
+	noSignal time.Time      // since when there is no signal for our mark; zero: there is one
+	isForUs  bool           // whether it is for us to search, because nothing has happened for a while
+	dead     []string       // waiters before us that have to be removed
 }
 
 // wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. If there are dead

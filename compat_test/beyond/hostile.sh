@@ -371,22 +371,6 @@ flock -n f echo free
 #> 0
 #> free
 
-### hostile-cleaner-beside-a-command-that-waits-with-its-lifeline
-# directory: only
-# needs: proc
-flock -s f sh -c ': >up; until [ -e down ]; do read _ <../wake.down || exit; done' &
-await '[ -e up ]'
-flock -s f sh -c 'flock -x 3 2>err; echo $?' & p=$!
-await 'ls .f.flock/wait,*@excl .f.flock/new,* >ls 2>&1'
-rm .f.flock/new,*
-announce down
-wait $p
-#> 65
-grep -o 'the name of the inherited lifeline is missing' err
-#> the name of the inherited lifeline is missing
-flock -n f echo free
-#> free
-
 ### errors-name-what-failed-for-the-command
 # needs: strace
 # directory: the command inherits a lifeline
