@@ -1,9 +1,12 @@
 package compat_test
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -23,6 +26,7 @@ var filters = map[string]func() []unix.SockFilter{
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
 	"fork-says-EPERM":      func() []unix.SockFilter { return withoutFork(unix.EPERM) },
 	"without-arch_prctl":   withoutArchPrctl,
+	"system-service":       systemService,
 
 	// an answer of another kernel, for a personality
 	"sigaction-of-KILL-refused": withoutSigactionOfKill,
@@ -162,6 +166,23 @@ func withoutFork(errno syscall.Errno) []unix.SockFilter {
 func withoutArchPrctl() []unix.SockFilter {
 	const archPrctl = 158
 	return []unix.SockFilter{load(callNumber), jump(archPrctl, 0, 1), fail(unix.EPERM), allow}
+}
+
+//go:embed system-service.txt
+var systemServiceCalls string
+
+// systemService kills whoever makes a call that is not in system-service.txt, as systemd does without
+// SystemCallErrorNumber=.
+func systemService() (filter []unix.SockFilter) {
+	column := map[string]int{"amd64": 1, "arm64": 2}[runtime.GOARCH]
+	filter = append(filter, load(callNumber))
+	for line := range strings.Lines(systemServiceCalls) {
+		fields := strings.Fields(line)
+		if number, err := strconv.ParseUint(fields[min(column, len(fields)-1)], 10, 32); err == nil && fields[0] != "#" {
+			filter = append(filter, jump(uint32(number), 0, 1), allow)
+		}
+	}
+	return append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_KILL_PROCESS})
 }
 
 // execFiltered executes argv under a seccomp filter, in place of this process.

@@ -178,8 +178,9 @@ func (d *directory) Ring(name string) {
 // poll is a variable for imitations of other systems.
 var poll = unix.Poll
 
-// wait polls: on Linux, a FIFO that is open for writing reports an error at the moment when its last reader is gone. If there is no descriptor left for one of the others, it waits with those before that: the end of the
-// rest is found by the next look.
+// wait polls: on Linux, a FIFO that is open for writing reports an error at the moment when its last reader is gone. If
+// there is no descriptor left for one of the others, it waits with those before that: the end of the rest is found by
+// the next look.
 func (d *directory) wait(own lifeline, others []string, limit time.Duration) (timedOut bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
 	defer func() {

@@ -18,13 +18,13 @@
 // two open files of one file, and has closed or moved one of them, keeps both locks, so also two permits, until it has
 // closed both.
 //
-// Open, Lock and Unlock are all that most programs need:
+// Open, Acquire and Unlock are all that most programs need:
 //
 //	lock, err := fallback.Open("counter")
 //	if err != nil {
 //		return err
 //	}
-//	if err := lock.Lock(ctx); err != nil {
+//	if err := lock.Acquire(ctx, fallback.Request{Mode: fallback.Exclusive}); err != nil {
 //		return err // errors.Is(err, fallback.ErrLocked): after the deadline; it says who has the lock
 //	}
 //	defer lock.Unlock()
@@ -44,11 +44,9 @@
 //
 // What a contender has not seen for itself counts as held, except what a search for an open file can miss, see above.
 // It tells others only what it knows. It asks a lifeline only about an owner in the same kernel that sees the directory
-// by the same mount, because a FIFO lives in one of each, or by a mount that is gone: then nobody has a FIFO there. It
-// knows that one is gone only if the kernel knew the device number when the record was written. Any other owner counts
-// as alive, and errors name it, unless it is of an earlier boot of this machine: a contender knows that if the host
-// name and the machine-id (on macOS the number of the hardware) are the same, outside of containers. A contender that
-// cannot tell is refused.
+// by the same mount, because a FIFO lives in one of each. Any other owner counts as alive, and errors name it, unless it
+// is of an earlier boot of this machine: a contender knows that if the host name and the machine-id (on macOS the
+// number of the hardware) are the same, outside of containers. A contender that cannot tell is refused.
 //
 // # The names
 //
@@ -59,7 +57,7 @@
 // process 1 of its namespace.
 //
 //	free | busy,ID           the token, one name that is renamed: its owner may change who holds the lock
-//	new,ID                   a lifeline that is not open yet, or that a process which inherited it has released
+//	new,ID                   a lifeline that is not open yet
 //	wait,ID@MODE             the lifeline of a waiter, which is its bell, too
 //	excl,ID                  the lifeline of a holder; also shared,ID and permit,ID@NUMBER
 //	excl,ID@LOCATION         no lifeline: the holder is an open file, see below; also permit,ID@NUMBER@LOCATION
@@ -75,7 +73,7 @@
 //	look       list the names: does a holder that lives keep us out?
 //	take       rename free to busy,ME; or busy,X to busy,ME, if the lifeline of X is dead
 //	enter      with the token: ask our own lifeline, as others will: if it does not answer, no lifeline does here;
-//	           search for open files that are not where their records say; remove the dead; if nobody keeps us out,
+//	           search for what is in our way and not where its record says; remove the dead; if nobody keeps us out,
 //	           rename wait,ME to excl,ME; then busy,ME to free: when this succeeds, we hold the lock
 //	release    close the lifeline; if nobody else has it, remove its name
 //	discard    with the token, if nobody else is there: rename the directory away, and remove it. A thief of the token
@@ -87,8 +85,7 @@
 // process that dies anywhere leaves names without readers, which the next contender removes. An operation that fails is
 // like a death: the contender puts the token back if it can, and closes the lifeline, but keeps its name.
 //
-// A process that has inherited a lifeline converts the lock with a contender of its own, which takes the token and
-// renames the lifeline. It releases the lock by a rename, too: it keeps the name, so that it can lock again.
+// A process that has inherited a lifeline can only close it.
 //
 // # Waiting
 //
@@ -108,9 +105,11 @@
 // The record is made before the mark, and removed after it.
 //
 // If the file is not there, a contender that has the token searches all processes. So one searches at a time, and all
-// marks are set that ever will: who makes a record and marks the file has the token. What the search has found it
-// writes into the names, so nobody remembers it. A search that finds nothing proves that the lock is
-// free, if it has seen all processes that could have the file: for a record of another user, or of another group of the
+// marks are set that ever will: who makes a record and marks the file has the token. It searches only for what may keep
+// it out, what its own mark would hide, and where no signal is free. What it finds it writes into the names; what cannot
+// be written down, such as one open file where two are lost, it does not search for again within a second. It renames
+// its lifeline every half second, so that nobody takes it for stopped. A search that finds nothing proves that the lock
+// is free, if it has seen all processes that could have the file: for a record of another user, or of another group of the
 // same user, no process of that user or group that was started later refused the look; for one of another pid
 // namespace, the searcher is root. For a record of its own user and group, it passes over processes that refuse: every
 // login has some. A look into a process that was started after the one in the record proves something if the process

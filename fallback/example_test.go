@@ -30,7 +30,7 @@ func Example() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	err = lock.Lock(ctx)
+	err = lock.Acquire(ctx, fallback.Request{Mode: fallback.Exclusive})
 	if errors.Is(err, fallback.ErrLocked) {
 		log.Fatal("after a minute it is still ", err) // held by process 123
 	} else if err != nil {

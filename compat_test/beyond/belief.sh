@@ -474,3 +474,33 @@ await '[ -e in ]'
 kill -TERM "$(cat /proc/$outside/task/$outside/children)"
 announce go; wait $outside; echo $?
 #> 7
+
+### belief-in-a-unit-with-a-filter
+# needs: linux
+
+# each form of flock under SystemCallFilter=@system-service, which kills: 159 is what a shell says of SIGSYS
+cat >script <<-'END'
+	flock() { command flock "$@"; [ $? = 159 ] && echo "killed: $*"; }
+	(exec chroot / true) 2>/dev/null; echo $? # chroot(2) is not in the list
+	for FLOCK_BACKEND in native directory; do
+		export FLOCK_BACKEND
+		for options in "" -s "-w 9" -F "--permits 2" "--queue 1" "--cooldown 0.01" "--report 0 --verbose"; do
+			flock $options f true
+			(flock $options 9) 9<>f
+		done
+		flock --fd 9 -c true 9<>f; flock -u 9 9<>f
+		for options in "--limit 9" --kill-children --replace --remove; do flock $options f$FLOCK_BACKEND true; done
+		exec 8<>f; flock 8
+		for options in -n "-w 0.1" "-s -w 0.1" "--report 0 -w 0.1" "--queue 0" "-n --permits 2" --holders; do
+			flock $options f $([ "$options" = --holders ] || echo true)
+		done
+		exec 8>&-
+		(flock -s 9; sleep 1000 & echo $! >pid) 9<>f # the open file is not where its record says
+		flock -n f true; flock --holders f
+		kill $(cat pid)
+		flock -w 20 f true
+	done
+	flock --help; flock --no-such-option; flock nowhere/f true; flock f nothing
+END
+"$SELF" system-service "$BASH" script >out 2>&1; grep -e '^159' -e 'killed: ' out
+#> 159
