@@ -11,8 +11,9 @@ func BenchmarkUncontended(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			file := filepath.Join(b.TempDir(), "f")
 			must(os.WriteFile(file, nil, 0666))
-			l, err := Open(file)
+			dir, err := StateDir(file, "")
 			must(err)
+			l := Open(dir, file, -1)
 			for b.Loop() {
 				must(lock(l))
 				must(l.Unlock())

@@ -1,27 +1,17 @@
 package fallback
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
 	"example.org/flock/internal/sys"
 )
 
-// ErrLocked is what errors.Is finds in the error of a lock that others hold. That error is a *LockedError.
-var ErrLocked = errors.New("locked by another holder")
-
-// A LockedError says who holds the lock. errors.Is finds ErrLocked in it and, if the deadline of a context has passed,
-// context.DeadlineExceeded.
+// A LockedError is the error of a lock that others hold: it says who they are.
 type LockedError struct {
 	Dir     string      // the state directory
 	Holders []Contender // at least one
-
-	cause error // nil, or context.DeadlineExceeded
 }
-
-func (e *LockedError) Is(target error) bool { return target == ErrLocked }
-func (e *LockedError) Unwrap() error        { return e.cause }
 
 // Error names the holders, as in "held by process 123 or one that it has started", and adds the Advice about those that
 // are Unreachable.

@@ -18,14 +18,15 @@
 // two open files of one file, and has closed or moved one of them, keeps both locks, so also two permits, until it has
 // closed both.
 //
-// Open, Acquire and Unlock are all that most programs need:
+// StateDir, Open, Acquire and Unlock are all that most programs need:
 //
-//	lock, err := fallback.Open("counter")
+//	dir, err := fallback.StateDir("counter", "")
 //	if err != nil {
 //		return err
 //	}
+//	lock := fallback.Open(dir, "counter", -1)
 //	if err := lock.Acquire(ctx, fallback.Request{Mode: fallback.Exclusive}); err != nil {
-//		return err // errors.Is(err, fallback.ErrLocked): after the deadline; it says who has the lock
+//		return err // after the deadline a *fallback.LockedError, which says who has the lock
 //	}
 //	defer lock.Unlock()
 //

@@ -24,14 +24,15 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	lock, err := fallback.Open(path)
+	state, err := fallback.StateDir(path, "")
 	if err != nil {
 		log.Fatal(err)
 	}
+	lock := fallback.Open(state, path, -1)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err = lock.Acquire(ctx, fallback.Request{Mode: fallback.Exclusive})
-	if errors.Is(err, fallback.ErrLocked) {
+	if errors.As(err, new(*fallback.LockedError)) {
 		log.Fatal("after a minute it is still ", err) // held by process 123
 	} else if err != nil {
 		log.Fatal(err)

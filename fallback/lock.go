@@ -24,23 +24,14 @@ type Lock struct {
 	self  namedLifeline
 }
 
-// Open returns the lock on the file called path for this process, with its state beside the file. The file need not
-// exist, but the directory around it must.
-func Open(path string) (*Lock, error) {
-	dir, err := StateDir(path, "")
-	if err != nil {
-		return nil, err
-	}
-	return OpenIn(dir, path, -1), nil
-}
-
-// OpenIn is Open with the state directory dir, see StateDir. file is a descriptor of the locked file, which identifies
-// it while its name is being removed, or -1.
-func OpenIn(dir, path string, file int) *Lock { return &Lock{dir: dir, path: path, fd: -1, file: file} }
+// Open returns the lock on the file called path for this process, with the state directory dir: see StateDir. The file
+// need not exist, but the directory around the state directory must. file is a descriptor of the locked file, which
+// identifies it while its name is being removed, or -1.
+func Open(dir, path string, file int) *Lock { return &Lock{dir: dir, path: path, fd: -1, file: file} }
 
 // OpenQueue returns a lock whose permits are the places of the waiters for the lock with the state directory dir. Its
 // own state is beside that, and not inside: Discard of the lock does not remove the places.
-func OpenQueue(dir, path string) *Lock { return OpenIn(dir+queueSuffix, path, -1) }
+func OpenQueue(dir, path string) *Lock { return Open(dir+queueSuffix, path, -1) }
 
 // PermitNumber returns the number of the permit that the last call for a lock got, 0 if it asked for none, or failed.
 // The number is from 1 to n, and no other holder has it as long as this one has the permit. It is the lowest free one,
@@ -80,11 +71,7 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
 	case len(keepers) > 0:
-		locked := l.lockedBy(a, keepers)
-		if a.isLate() || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			locked.cause = context.DeadlineExceeded
-		}
-		return locked
+		return l.lockedBy(a, keepers)
 	case !isHeld:
 		return ctx.Err()
 	}

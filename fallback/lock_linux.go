@@ -14,7 +14,7 @@ import (
 
 // OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open
 // file is closed, in whatever process; any process that has the open file can convert and unlock it. dir and path are
-// as for OpenIn. Only Linux has this lock.
+// as for Open. Only Linux has this lock.
 func OpenFile(dir, path string, fd int) (*Lock, error) {
 	if err := CheckFile(fd); err != nil {
 		return nil, err

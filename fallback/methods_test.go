@@ -1,6 +1,9 @@
 package fallback
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // What the tests ask for, in one word.
 
@@ -19,3 +22,5 @@ func (l *Lock) try(r Request) error {
 	r.Try = true
 	return l.Acquire(context.Background(), r)
 }
+
+func isLocked(err error) bool { return errors.As(err, new(*LockedError)) }

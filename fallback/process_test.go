@@ -48,7 +48,7 @@ func child(t *testing.T, role, dir string, n int) *exec.Cmd {
 	return c
 }
 
-func newLock(dir string) *Lock { return OpenIn(dir, filepath.Join(filepath.Dir(dir), "f"), -1) }
+func newLock(dir string) *Lock { return Open(dir, filepath.Join(filepath.Dir(dir), "f"), -1) }
 
 // lockFile makes a lock file in a directory of its own and returns its state directory.
 func lockFile(t *testing.T) string {

@@ -232,7 +232,7 @@ func openDirectory(f *lockfile.File, base string) (lock *fallback.Lock, dir stri
 	case err != nil:
 		return nil, "", &NoStateDir{err}
 	case f.ByName:
-		return fallback.OpenIn(dir, path, f.FD), dir, nil
+		return fallback.Open(dir, path, f.FD), dir, nil
 	}
 	lock, err = fallback.OpenFile(dir, path, f.FD)
 	return lock, dir, err
