@@ -212,9 +212,6 @@ func (h *hold) end(m guard.Message) int {
 	case err != nil:
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with " + h.program.Lease + ": " + err.Error())
 	}
-	if m.Cause == guard.AtLimit {
-		return end.Status
-	}
 	return h.guard.Status(m)
 }
 

@@ -153,7 +153,10 @@ func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
 // too, that ends this process: so a shell sees that it should end, and systemd, which has stopped this service by it,
 // sees no failure. See package termination.
 func (g *Guard) Status(last Message) int {
-	if sig := syscall.Signal(last.Number - 128); last.Killed && g.passedOn[sig] {
+	switch sig := syscall.Signal(last.Number - 128); {
+	case last.Cause == AtLimit:
+		return StatusAtLimit
+	case last.Killed && g.passedOn[sig]:
 		return termination.EndBy(sig)
 	}
 	return last.Number

@@ -43,8 +43,6 @@ func (c Command) Run() (status int, err error) {
 		return c.killed(g, last)
 	case last.Cause == Replaced:
 		return 0, locks.ErrReplaced
-	case last.Cause == AtLimit:
-		return StatusAtLimit, nil
 	}
 	return g.Status(last), nil
 }
