@@ -13,12 +13,18 @@ import (
 
 // A compatCase is a script as users write it, and what the harness must know to run it.
 type compatCase struct {
-	file   string // base name of the case file without its suffix; the transcript file has the same
+	file   string // base name of the case file without its suffix
 	name   string
+	text   string // the name, the directives and the script, as they stand in the file
 	script string
 
 	each   string // what the script has in the variable each
 	answer string // the case whose answer this is: with the directive each that for the first word
+
+	expected result // what util-linux answers
+	intended result // what ours answers, where a difference is intended
+	hash     string // that of the script which was answered: see hashNow
+	isUnread bool   // nobody has compared the answer, which is our own, with what the reference documents
 
 	needs     []string // what the machine must have, see needs_test.go
 	since     string   // first release of util-linux that gives this answer
@@ -98,6 +104,7 @@ func splitBlocks(text string) []string {
 // parse sets c from a block and returns the words of its directive each, or an empty word.
 func (c *compatCase) parse(block string) (words []string, err error) {
 	var rest string
+	c.text = strings.TrimRight(block, "\n") + "\n"
 	c.name, rest, _ = strings.Cut(block, "\n")
 	words, rest, err = c.parseDirectives(rest)
 	if err != nil {

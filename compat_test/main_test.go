@@ -22,10 +22,8 @@ var (
 	record = flag.String("record", "", "`which` answers to record instead of testing, new or all (see record_test.go)")
 	names  = flag.Bool("names", false, "name the cases that were not run, and the intended differences")
 
-	workDir  string
-	cases    []compatCase
-	expected map[string]result // by case name: what util-linux answers
-	intended map[string]result // by case name: what ours answers, where a difference is intended
+	workDir string
+	cases   []compatCase
 
 	compared string // what the recorded answers were compared with; "": nobody was to say
 )
@@ -57,10 +55,7 @@ func runAll(m *testing.M) (status int, err error) {
 	if cases, err = readCases("cases"); err != nil {
 		return 1, err
 	}
-	if expected, err = readTranscripts(cases, false); err != nil {
-		return 1, err
-	}
-	if intended, err = readTranscripts(cases, true); err != nil {
+	if err = readAnswers(cases); err != nil {
 		return 1, err
 	}
 	top, err := imitateElsewhere()
@@ -72,7 +67,7 @@ func runAll(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	if *record != "" {
-		return 0, recordTranscripts(*record)
+		return 0, recordAnswers(*record)
 	}
 	status = m.Run()
 	printTable()

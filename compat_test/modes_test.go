@@ -94,7 +94,7 @@ func TestTranscripts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(t, table, c, expected[c.name], got)
+		compare(t, table, c, c.expected, got)
 	})
 }
 
@@ -137,7 +137,7 @@ func check(t *testing.T, table *tally, w, there *world, c compatCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := expected[c.name]
+	want := c.expected
 	if got != want && there != nil && releaseKnows(referenceRelease, c) {
 		if want, err = there.run(c); err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func check(t *testing.T, table *tally, w, there *world, c compatCase) {
 	if got == want {
 		t.Errorf("an intended difference (%s), but there is none", c.differs)
 	}
-	if want = intended[c.name]; want != got {
+	if want = c.intended; want != got {
 		compare(t, table, c, want, got)
 		return
 	}
@@ -173,7 +173,7 @@ var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|f
 
 // startsRuntime says why flock starts the Go runtime in a case, or "".
 func startsRuntime(c compatCase) string {
-	for _, answer := range []result{expected[c.name], intended[c.name]} {
+	for _, answer := range []result{c.expected, c.intended} {
 		if message.MatchString(answer.stdout) || message.MatchString(answer.stderr) {
 			return "flock prints a message"
 		}

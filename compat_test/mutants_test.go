@@ -117,7 +117,7 @@ func TestMutants(t *testing.T) {
 			var want func(result) bool
 			if i := slices.IndexFunc(cases, func(c compatCase) bool { return c.name == m.found }); i >= 0 {
 				c = cases[i]
-				want = func(r result) bool { return r == expected[c.name] }
+				want = func(r result) bool { return r == c.expected }
 			} else if i := slices.IndexFunc(beyond, func(c beyondCase) bool { return c.name == m.found }); i >= 0 {
 				c = beyond[i].compatCase
 				want = func(r result) bool {
@@ -153,7 +153,7 @@ func TestMutants(t *testing.T) {
 				env = "NO_ENV=1"
 			}
 			if got := run(oursPath, env); !want(got) {
-				t.Errorf("%s is different without a fault:\n%s", c.name, diff(expected[c.name], got))
+				t.Errorf("%s is different without a fault:\n%s", c.name, diff(c.expected, got))
 			}
 			program := m.build(t)
 			defer os.Remove(program)

@@ -250,7 +250,7 @@ func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
 		for _, c := range cases {
 			if c.name == m.found {
 				got, err := plain.run(c)
-				seen, found = err == nil && got != expected[c.name], true
+				seen, found = err == nil && got != c.expected, true
 			}
 		}
 		for _, c := range beyond {

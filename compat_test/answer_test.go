@@ -1,0 +1,185 @@
+//go:build unix
+
+package compat_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A result is what a user sees of a case: the script's exit status and its two outputs, normalised.
+type result struct {
+	exit           string // decimal, or "hung"; empty: there is no answer
+	stdout, stderr string
+
+	flaw string // why a recorded answer is not valid; empty if it is
+}
+
+// The flaws that a recorded answer can have.
+const (
+	notRecorded = "no answer is recorded: run make record"
+	outdated    = "the script has changed since the answer was recorded: run make record"
+	unread      = "unread: this answer is our own; compare it with what the reference documents, then remove this line"
+)
+
+// The marks of lines that are an answer.
+const (
+	markStdout    = "#>"
+	markStderr    = "#2>"
+	markExit      = "#=" // the status, unless it is 0 and there is output
+	markNoNewline = `#\` // the line above is the last of an output, and does not end
+)
+
+const noNewline = markNoNewline + " no newline at the end"
+
+// format returns a result as it stands in a case.
+func (r result) format() string {
+	var b strings.Builder
+	for _, out := range []struct{ mark, text string }{{markStdout, r.stdout}, {markStderr, r.stderr}} {
+		for line := range strings.Lines(out.text) {
+			line, ends := strings.CutSuffix(line, "\n")
+			if b.WriteString(out.mark); line != "" {
+				b.WriteString(" " + line)
+			}
+			if b.WriteByte('\n'); !ends {
+				b.WriteString(noNewline + "\n")
+			}
+		}
+	}
+	if r.exit != "0" || b.Len() == 0 {
+		fmt.Fprintf(&b, "%s %s\n", markExit, r.exit)
+	}
+	return b.String()
+}
+
+// parse adds a line of an answer to the result, and reports whether it is one.
+func (r *result) parse(line string) bool {
+	mark, text, _ := strings.Cut(line, " ")
+	switch mark {
+	case markStdout:
+		r.stdout += text + "\n"
+	case markStderr:
+		r.stderr += text + "\n"
+	case markNoNewline:
+		out := &r.stdout
+		if r.stderr != "" {
+			out = &r.stderr
+		}
+		*out = strings.TrimSuffix(*out, "\n")
+	case markExit:
+		r.exit = text
+		return true
+	default:
+		return false
+	}
+	if r.exit == "" {
+		r.exit = "0"
+	}
+	return true
+}
+
+// answerLine is where the answers begin, which stand behind the script.
+var answerLine = regexp.MustCompile(`(?m)^(#2?>|#=|#\\|# (unread|script|differs):)`)
+
+// cutAnswers cuts the answers from the end of the script: nothing that looks at its text sees them. They are that of
+// util-linux and, behind the line "# differs:", ours.
+func (c *compatCase) cutAnswers() error {
+	c.expected.flaw, c.intended.flaw = notRecorded, notRecorded
+	at := answerLine.FindStringIndex(c.script)
+	if at == nil {
+		return nil
+	}
+	answers := c.script[at[0]:]
+	for _, text := range []*string{&c.script, &c.text} {
+		*text = strings.TrimRight(strings.TrimSuffix(*text, answers), "\n") + "\n"
+	}
+	r := &c.expected
+	for line := range strings.Lines(answers) {
+		line = strings.TrimSuffix(line, "\n")
+		hash, isHash := strings.CutPrefix(line, "# script: ")
+		why, isDifference := strings.CutPrefix(line, "# differs: ")
+		switch {
+		case r.parse(line):
+		case line == "# "+unread:
+			c.isUnread = true
+		case isHash:
+			c.hash = hash
+		case isDifference && c.differs == "":
+			c.differs, r = why, &c.intended
+		default:
+			return fmt.Errorf("not a line of an answer: %s", line)
+		}
+	}
+	isOutdated := (c.since != "" || c.hash != "") && c.hash != c.hashNow()
+	for _, r := range []*result{&c.expected, &c.intended} {
+		switch {
+		case r.exit == "":
+		case isOutdated:
+			r.flaw = outdated
+		case c.isUnread && r == &c.expected:
+			r.flaw = unread
+		default:
+			r.flaw = ""
+		}
+	}
+	return nil
+}
+
+// hashNow returns the hash of the script. It stands above the answer of a later release: none that is installed can tell
+// that the script has changed since.
+func (c *compatCase) hashNow() string { return fmt.Sprintf("%.6x", sha256.Sum256([]byte(c.script))) }
+
+// answers returns the answers as they stand behind the script.
+func (c *compatCase) answers() (text string) {
+	if c.expected.exit != "" {
+		if c.isUnread {
+			text = "# " + unread + "\n"
+		}
+		if c.since != "" {
+			text += "# script: " + c.hash + "\n"
+		}
+		text += c.expected.format()
+	}
+	if c.differs != "" {
+		text += "# differs: " + c.differs + "\n"
+		if c.intended.exit != "" {
+			text += c.intended.format()
+		}
+	}
+	return text
+}
+
+// diff shows where two results differ, in the form of a transcript; it returns "" if they are equal.
+func diff(want, got result) string {
+	return diffLines(want.format(), got.format())
+}
+
+// diffLines shows where two texts differ: from the first to the last line that is different, with two lines around.
+func diffLines(want, got string) string {
+	if want == got {
+		return ""
+	}
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	head := 0
+	for head < len(w) && head < len(g) && w[head] == g[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(w)-head && tail < len(g)-head && w[len(w)-1-tail] == g[len(g)-1-tail] {
+		tail++
+	}
+	var b strings.Builder
+	show := func(mark string, lines []string) {
+		for _, text := range lines {
+			fmt.Fprintf(&b, "    %s %s\n", mark, text)
+		}
+	}
+	end := len(w) - tail
+	show(" ", w[max(0, head-2):head])
+	show("-", w[head:end])
+	show("+", g[head:len(g)-tail])
+	show(" ", w[end:min(end+2, len(w))])
+	return b.String()
+}
