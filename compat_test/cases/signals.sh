@@ -11,6 +11,8 @@ kill -$each $!
 { wait $!; } 2>/dev/null; echo $(($? - $(kill -l $each)))
 release
 flock -n f echo free
+#> 128
+#> free
 
 ### dies-running-of-$each
 # each: HUP INT QUIT USR1 USR2 ALRM TERM PIPE RTMIN SEGV
@@ -25,6 +27,9 @@ announce go
 await '[ -e done ]'
 await 'flock -n f true'
 echo free
+#> 128
+#> 1
+#> free
 
 ### death-is-a-signal-not-a-status
 # needs: python3 proc
@@ -40,6 +45,15 @@ for s in 'HUP INT QUIT USR1 USR2 ALRM TERM PIPE KILL'.split():
     print(s, p.wait())
     os.kill(child, 9)
 END
+#> HUP -1
+#> INT -2
+#> QUIT -3
+#> USR1 -10
+#> USR2 -12
+#> ALRM -14
+#> TERM -15
+#> PIPE -13
+#> KILL -9
 
 ### death-while-waiting-is-a-signal-not-a-status
 # needs: python3 locks
@@ -56,6 +70,15 @@ for s in 'HUP INT QUIT USR1 USR2 ALRM TERM PIPE KILL'.split():
     print(s, p.wait())
 END
 release
+#> HUP -1
+#> INT -2
+#> QUIT -3
+#> USR1 -10
+#> USR2 -12
+#> ALRM -14
+#> TERM -15
+#> PIPE -13
+#> KILL -9
 
 ### killed-by-KILL-leaves-the-lock
 flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo >done' &
@@ -67,6 +90,10 @@ announce go
 await '[ -e done ]'
 await 'flock -n f true'
 echo free
+#> 137
+#> 1
+#> 1
+#> free
 
 ### killed-by-$each-under-close-frees-the-lock
 # each: KILL TERM
@@ -75,6 +102,9 @@ await '[ -e held ]'
 { kill -$each $!; wait $!; } 2>/dev/null; echo $(($? - $(kill -l $each)))
 flock -n f echo in; echo $?
 announce go
+#> 128
+#> in
+#> 0
 
 ### killed-command-frees-the-lock
 flock f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' &
@@ -84,6 +114,9 @@ kill -KILL "$(cat pid)"
 wait $!; echo $?
 await 'flock -n f true'
 echo free
+#> 1
+#> 137
+#> free
 
 ### killed-command-frees-the-lock-no-fork
 flock -F f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' &
@@ -91,6 +124,8 @@ await '[ -s pid ]'
 { kill -KILL "$(cat pid)"; wait $!; } 2>/dev/null; echo $?
 await 'flock -n f true'
 echo free
+#> 137
+#> free
 
 ### killed-both-frees-the-lock
 flock f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' &
@@ -98,6 +133,8 @@ await '[ -s pid ]'
 { kill -KILL $! "$(cat pid)"; wait $!; } 2>/dev/null; echo $?
 await 'flock -n f true'
 echo free
+#> 137
+#> free
 
 ### killed-waiter-leaves-the-queue
 hold f
@@ -108,6 +145,8 @@ await 'waiting f 2'
 { kill -KILL %2; wait %2; } 2>/dev/null; echo $?
 release
 wait
+#> 137
+#> second
 
 ### ignored-$each-is-ignored-while-waiting
 # each: TERM USR1 USR2 PIPE ALRM HUP QUIT RTMIN
@@ -118,6 +157,9 @@ kill -$each $!; kill -$each $!
 echo first
 release
 wait $!; echo $?
+#> first
+#> second
+#> 0
 
 ### ignored-INT-is-ignored-while-running
 (trap '' INT; exec flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; exit 4') &
@@ -125,25 +167,33 @@ await '[ -e held ]'
 kill -INT $!
 announce go
 wait $!; echo $?
+#> 4
 
 ### ignored-ALRM-and-w
 hold f
 (trap '' ALRM; exec flock -w .1 f echo in) &
 wait $!; echo $?
 release
+#> 1
 
 ### blocked-ALRM-and-w
-# differs: 2.43 waits for ever for the signal that ends the wait
 # needs: sigenv timeout
 hold f
 timeout -s KILL 10 env --block-signal=ALRM flock -w .1 -E 7 f echo in; echo $?
 release
+#> 137
+# differs: 2.43 waits for ever for the signal that ends the wait
+#> 7
 
 ### blocked-ALRM-is-not-pending-in-the-command
 # needs: sigenv strace proc
 # kernel: the system calls that are slow are those of kernel locks
 strace -qqq -o trace -e trace=timer_delete -e inject=timer_delete:delay_enter=100000 \
 	env --block-signal=ALRM flock -F -w .02 f grep -e SigBlk -e ShdPnd -e SigPnd /proc/self/status; echo $?
+#> SigPnd:	0000000000000000
+#> ShdPnd:	0000000000000000
+#> SigBlk:	0000000000002000
+#> 0
 
 ### default-ignored-signals-do-nothing
 hold f
@@ -153,6 +203,9 @@ for s in CHLD URG WINCH CONT; do kill -$s $!; done
 echo first
 release
 wait $!; echo $?
+#> first
+#> second
+#> 0
 
 ### default-ignored-signals-do-nothing-with-w
 hold f
@@ -162,6 +215,9 @@ for s in CHLD URG WINCH CONT; do kill -$s $!; done
 echo first
 release
 wait $!; echo $?
+#> first
+#> second
+#> 0
 
 ### default-ignored-signals-do-nothing-while-running
 flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; exit 4' &
@@ -169,6 +225,7 @@ await '[ -e held ]'
 for s in CHLD URG WINCH CONT; do kill -$s $!; done
 announce go
 wait $!; echo $?
+#> 4
 
 ### stopped-and-continued-while-waiting
 # needs: states
@@ -181,6 +238,9 @@ kill -CONT $!
 echo first
 release
 wait $!; echo $?
+#> first
+#> second
+#> 0
 
 ### stopped-by-$each-while-waiting
 # each: TSTP TTIN TTOU
@@ -195,6 +255,9 @@ echo stopped
 kill -CONT $!
 release
 wait $!; echo $?
+#> stopped
+#> second
+#> 0
 
 ### stopped-by-TSTP-while-running
 # needs: states
@@ -208,6 +271,9 @@ flock -n f echo in; echo $?
 announce go
 kill -CONT %1
 wait $!; echo $?
+#> stopped
+#> 1
+#> 4
 
 ### stopped-while-waiting-with-w
 # needs: states
@@ -221,6 +287,9 @@ await asleep
 echo first
 release
 wait $!; echo $?
+#> first
+#> second
+#> 0
 
 ### time-over-while-stopped
 # needs: states
@@ -233,6 +302,7 @@ sleep .7
 kill -CONT $! 2>/dev/null
 wait $!; echo $?
 release
+#> 1
 
 ### group-INT-ends-both
 set -m
@@ -242,6 +312,8 @@ kill -INT -- -$!
 { wait $!; } 2>/dev/null; echo $?
 await 'flock -n f true'
 cat got
+#> 130
+#> got it
 
 ### group-TERM-ends-both
 set -m
@@ -251,6 +323,8 @@ kill -TERM -- -$!
 { wait $!; } 2>/dev/null; echo $?
 await 'flock -n f true'
 echo free
+#> 143
+#> free
 
 ### group-INT-while-waiting
 hold f
@@ -261,12 +335,14 @@ kill -INT -- -$!
 { wait $!; } 2>/dev/null; echo $?
 set +m
 release
+#> 130
 
 ### timeout-1-kills-the-waiter
 # needs: timeout
 hold f
 timeout -s TERM .2 flock f echo in; echo $?
 release
+#> 124
 
 ### no-message-on-death
 # needs: sigenv
@@ -280,6 +356,16 @@ for s in QUIT ABRT SEGV USR1 TERM; do
 	wc -c <err | tr -d ' '
 done
 release
+#> QUIT 131
+#> 0
+#> ABRT 134
+#> 0
+#> SEGV 139
+#> 0
+#> USR1 138
+#> 0
+#> TERM 143
+#> 0
 
 ### children-get-no-signal-of-flocks
 flock f sh -c 'trap "echo got it" TERM USR1; echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo >done' &
@@ -288,6 +374,7 @@ kill -TERM $!
 { wait $!; } 2>/dev/null; echo $?
 announce go
 await '[ -e done ]'
+#> 143
 
 ### ALRM-of-another-does-not-end-the-wait-of-w
 hold f
@@ -298,6 +385,9 @@ await asleep
 echo first
 release
 wait $!; echo $?
+#> first
+#> second
+#> 0
 
 ### blocked-signal-while-waiting
 # starts: --help, --version and --verbose write to standard output
@@ -318,3 +408,15 @@ kill -TERM $(cat pids)
 kill -HUP $(cat pids)
 release
 wait
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
+#> 0
