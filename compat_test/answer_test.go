@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"testing"
 )
 
 // A result is what a user sees of a case: the script's exit status and its two outputs, normalised.
@@ -151,7 +152,7 @@ func (c *compatCase) answers() (text string) {
 	return text
 }
 
-// diff shows where two results differ, in the form of a transcript; it returns "" if they are equal.
+// diff shows where two results differ, as they stand in a case; it returns "" if they are equal.
 func diff(want, got result) string {
 	return diffLines(want.format(), got.format())
 }
@@ -182,4 +183,52 @@ func diffLines(want, got string) string {
 	show("+", g[head:len(g)-tail])
 	show(" ", w[end:min(end+2, len(w))])
 	return b.String()
+}
+
+// TestAnswers reads back what is written of odd results, and finds each flaw of an answer.
+func TestAnswers(t *testing.T) {
+	for _, want := range []result{
+		{exit: "0"}, {exit: "64"}, {exit: "0", stdout: "a"}, {exit: "1", stdout: "\n\n", stderr: " b \n\nc"},
+		{exit: "by signal 9", stdout: "#> a\n#= 7\n", stderr: `\ no newline`},
+	} {
+		c := compatCase{script: "true\n" + want.format()}
+		if err := c.cutAnswers(); err != nil || c.expected != want || c.script != "true\n" {
+			t.Errorf("%q, %+v, %v; want %+v", c.script, c.expected, err, want)
+		}
+	}
+	hash := (&compatCase{script: "true\n"}).hashNow()
+	for _, test := range []struct{ answers, since, flaw, ofOurs string }{
+		{"", "", notRecorded, notRecorded},
+		{"#> a\n", "", "", notRecorded},
+		{"# differs: why\n", "", notRecorded, notRecorded},
+		{"#> a\n# differs: why\n#= 0\n", "", "", ""},
+		{"# " + unread + "\n#> a\n# differs: why\n#= 0\n", "", unread, ""},
+		{"#> a\n# " + unread + "\n", "", unread, notRecorded},
+		{"# script: " + hash + "\n#> a\n", "2.43", "", notRecorded},
+		{"#> a\n# differs: why\n#= 0\n", "2.43", outdated, outdated},
+		{"# script: 0\n#> a\n", "", outdated, notRecorded},
+	} {
+		c := compatCase{script: "true\n" + test.answers, since: test.since}
+		if err := c.cutAnswers(); err != nil || c.expected.flaw != test.flaw || c.intended.flaw != test.ofOurs {
+			t.Errorf("%q: %q, %q, %v", test.answers, c.expected.flaw, c.intended.flaw, err)
+		}
+	}
+	for _, answers := range []string{"#> a\necho b\n", "#>a\n", "#2>\ta\n", "#> a\n\n#> b\n", "#> a\n# differs: b\n# differs: c\n"} {
+		if c := (&compatCase{script: "true\n" + answers}); c.cutAnswers() == nil {
+			t.Errorf("%q is no answer, and is taken for one: %+v", answers, c)
+		}
+	}
+}
+
+// TestAnswersAreAsRecorded finds files of cases that make record would change although no answer does.
+func TestAnswersAreAsRecorded(t *testing.T) {
+	texts, err := withAnswers(cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range texts {
+		if d := diffLines(read(t, path), text); d != "" {
+			t.Errorf("%s: make record would write\n%s", path, d)
+		}
+	}
 }

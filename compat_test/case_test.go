@@ -28,7 +28,7 @@ type compatCase struct {
 
 	needs     []string // what the machine must have, see needs_test.go
 	since     string   // first release of util-linux that gives this answer
-	derived   string   // the transcript was not recorded but follows from this fact
+	derived   string   // the answer was not recorded but follows from this fact
 	kernel    string   // why this works with kernel locks only
 	directory string   // why this works with the directory lock only
 	differs   string   // why ours intentionally gives another answer
@@ -95,7 +95,7 @@ func readCaseFile(path string) (cases []compatCase, err error) {
 	return cases, nil
 }
 
-// splitBlocks cuts a case or transcript file at its "### " lines, and drops the text before the first one.
+// splitBlocks cuts a file of cases at its "### " lines, and drops the text before the first one.
 func splitBlocks(text string) []string {
 	blocks := strings.Split("\n"+text, "\n### ")
 	return blocks[1:]
@@ -126,7 +126,7 @@ func (c *compatCase) parse(block string) (words []string, err error) {
 // parseDirectives sets c from the directives with which text begins, and returns the words of each, and the other text.
 func (c *compatCase) parseDirectives(text string) (words []string, rest string, err error) {
 	fields := map[string]*string{"since": &c.since, "derived": &c.derived, "kernel": &c.kernel,
-		"directory": &c.directory, "differs": &c.differs, "runtime": &c.runtime, "starts": &c.starts,
+		"directory": &c.directory, "runtime": &c.runtime, "starts": &c.starts,
 		"unordered": &c.unordered, "alike": &c.alike, "long": &c.long}
 	for strings.HasPrefix(text, "# ") {
 		line, after, _ := strings.Cut(text, "\n")

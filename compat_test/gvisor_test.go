@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// otherKernel is the name of the kernel if that is not Linux, though it has its system calls. An answer that is not in
-// the transcript is right there if the installed util-linux gives the same answer there.
+// otherKernel is the name of the kernel if that is not Linux, though it has its system calls. An answer that is not
+// the recorded one is right there if the installed util-linux gives the same answer there.
 var otherKernel = os.Getenv("FLOCK_TEST_KERNEL")
 
 // gvisorDifferences lists what is not as on Linux in gVisor, for cases that util-linux cannot judge: they are not for

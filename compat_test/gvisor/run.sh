@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [TEST...]: runs tests in gVisor, a kernel of its own with the system calls of Linux; by default the cases, with kernel
 # locks and with the directory lock, and a torture of that. Its program, runsc, is built from its Go modules. What is written
-# there is lost at the end. If an answer is not that in the transcript, the installed util-linux flock is asked there: what it
+# there is lost at the end. If an answer is not the recorded one, the installed util-linux flock is asked there: what it
 # answers, too, is gVisor's. FLOCK_TEST_GVISOR_LIMIT is the time limit, by default 30m.
 set -eu
 limit=${FLOCK_TEST_GVISOR_LIMIT:-30m}
