@@ -3,6 +3,7 @@ package compat_test
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 )
 
@@ -10,6 +11,9 @@ import (
 // of C either.
 func TestCannotStart(t *testing.T) {
 	needEarlyRun(t)
+	if runtime.GOARCH != "amd64" {
+		t.Skip("only amd64 has arch_prctl(2)")
+	}
 	for _, env := range []string{"NO_ENV=1", "FLOCK_BACKEND=auto"} {
 		c := exec.Command(selfPath(t), "without-arch_prctl", oursPath, "f", "true")
 		c.Dir = t.TempDir()
