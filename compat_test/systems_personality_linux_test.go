@@ -13,7 +13,7 @@ import (
 )
 
 // A personality is Linux with some answers of another kernel, and flock as it is built for that, from the files of that
-// system: see overlay_linux_test.go. The answers come from a filter for system calls where they depend on the call and
+// system: see systems_overlay_linux_test.go. The answers come from a filter for system calls where they depend on the call and
 // its first arguments only, and otherwise from imitations, which are laid into the program. README.md gives their
 // sources.
 type personality struct {
@@ -30,7 +30,7 @@ type personality struct {
 	// directory are patterns for the cases of beyond/ in which the directory lock has the permit, or the place in the
 	// queue.
 	directory string
-	// lacks is what needs_test.go says the systems lack.
+	// lacks is what harness_needs_test.go says the systems lack.
 	lacks string
 	// cannot lists the cases that the imitation cannot judge.
 	cannot []difference

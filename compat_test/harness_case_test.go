@@ -26,7 +26,7 @@ type compatCase struct {
 	hash     string // that of the script which was answered: see hashNow
 	isUnread bool   // nobody has compared the answer, which is our own, with what the reference documents
 
-	needs     []string // what the machine must have, see needs_test.go
+	needs     []string // what the machine must have, see harness_needs_test.go
 	since     string   // first release of util-linux that gives this answer
 	derived   string   // the answer was not recorded but follows from this fact
 	kernel    string   // why this works with kernel locks only
