@@ -22,7 +22,8 @@
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
 #   each_shell SCRIPT [AFTER] [MEANWHILE]  run SCRIPT in bash, dash, zsh and busybox, each in a directory of its own; then AFTER
-#                         here; with MEANWHILE, which runs here, too, SCRIPT runs in the background as $shell
+#                         here; with MEANWHILE, which runs here, too, SCRIPT runs in the background as $shell. Print what this
+#                         prints with bash; with another shell, only if that is not the same
 #   work                  in SCRIPT: make the file "has", wait for "go", make "over"; also the script ../work
 #   busy_until_go         see that the lock is held until the work is over
 #   backend_program DIRECTORY NAME  make the program flock-NAME, which prints its words and exits with 7
@@ -46,7 +47,7 @@ await() {
 	local tries=0 inode_of= inode
 	until eval "$1"; do
 		if [ $((tries += 1)) -gt "${AWAIT_TRIES:-1500}" ]; then
-			echo "waited in vain for: $1"
+			echo "waited in vain for: $1" >&2
 			exit 99
 		fi
 		pause .01
@@ -162,7 +163,7 @@ asleep() {
 	((n >= wanted))
 }
 # text_of FILE: sets text
-text_of() { text= && read -rd '' text 2>/dev/null <"$1" || [ -n "$text" ]; }
+text_of() { text= && IFS= read -rd '' text 2>/dev/null <"$1" || [ -n "$text" ]; }
 stopped() {
 	local text
 	if [ -r /proc/self/status ]; then
@@ -207,25 +208,32 @@ exclusive() {
 	return $status
 }
 each_shell() {
-	local name
+	local name place text said
 	cat >work <<-'END'
 		: >has; until [ -e go ]; do read _ <../../wake.go || exit; done; : >over
 	END
 	for name in bash dash zsh 'busybox sh'; do
-		echo "-- $name"
-		mkdir "in.${name%% *}"
-		cd "in.${name%% *}"
+		place=in.${name%% *}
+		mkdir "$place"
+		cd "$place"
 		echo "work() { . ../work; }; announce() { : >\$1; echo >../../wake.\$1; echo >../../wake.\$1; }" >script
 		echo "$1" >>script
-		if [ -n "$3" ]; then
-			$name script & shell=$!
-			eval "$3"
-			wait $shell
-		else
-			$name script
-		fi
-		eval "$2"
+		{
+			if [ -n "$3" ]; then
+				$name script & shell=$!
+				eval "$3"
+				wait $shell
+			else
+				$name script
+			fi
+			eval "$2"
+		} >>"../said.$place"
 		cd ..
+		text_of "said.$place"
+		case $name in
+		bash) said=$text && printf %s "$text" ;;
+		*) [ "$text" = "$said" ] || printf '%s:\n%s' "$name" "$text" ;;
+		esac
 	done
 }
 busy_until_go() {

@@ -86,16 +86,6 @@ flock -n 9; flock -n --cooldown 0 9
 ### cooldown-number-of-a-file-that-each-shell-empties
 # needs: dash zsh busybox
 each_shell '( flock -n --cooldown 600 9 && echo in ) 9>f 2>&1'
-#> -- bash
-#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
-#> in
-#> -- dash
-#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
-#> in
-#> -- zsh
-#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
-#> in
-#> -- busybox sh
 #> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
 #> in
 

@@ -6,34 +6,11 @@ argument of each_shell is what others see then.
 ### child-locks-through-timeout
 # needs: timeout
 each_shell 'exec 9>lock; ( timeout 20 flock 9 || exit; work ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### child-locks-through-a-substitution
 each_shell 'exec 9>lock; ( x=$(flock -n 9 || echo no); echo "x: $x"; work ) & exit' busy_until_go
-#> -- bash
-#> x: 
-#> 1
-#> over
-#> -- dash
-#> x: 
-#> 1
-#> over
-#> -- zsh
-#> x: 
-#> 1
-#> over
-#> -- busybox sh
 #> x: 
 #> 1
 #> over
@@ -45,32 +22,12 @@ flock "$@"
 END
 chmod +x wrapper
 each_shell 'exec 9>lock; ( ../wrapper 9 || exit; work ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### child-locks-under-nohup
 # needs: timeout nohup
 each_shell 'exec 9>lock; nohup sh -c "timeout 20 flock 9; . ../work" >/dev/null 2>&1 & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
@@ -79,61 +36,21 @@ each_shell 'exec 9>lock; nohup sh -c "timeout 20 flock 9; . ../work" >/dev/null 
 # derived: with --fd the descriptor is locked as in the form with a number alone
 each_shell 'exec 9>lock; ( flock --fd 9 true; work ) & exit' busy_until_go
 # script: aadb66f5242d
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### child-locks-once-more
 each_shell 'exec 9>lock; flock 9; ( flock 9; work ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### child-locks-once-more-without-its-parent
 each_shell 'exec 9>lock; flock 9; ( while kill -0 $$ 2>/dev/null; do sleep .01; done; flock -n 9 && work ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### child-upgrades
 each_shell 'exec 9>lock; flock -s 9; ( flock -x 9; work ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
@@ -149,19 +66,6 @@ END
 each_shell : '
 for i in 1 2; do $name ../upgrade $i; done
 await "[ \$(cat in 2>/dev/null | wc -l) = 2 ]"; flock -w 20 lock echo in'
-#> -- bash
-#> 0
-#> 0
-#> in
-#> -- dash
-#> 0
-#> 0
-#> in
-#> -- zsh
-#> 0
-#> 0
-#> in
-#> -- busybox sh
 #> 0
 #> 0
 #> in
@@ -170,209 +74,70 @@ await "[ \$(cat in 2>/dev/null | wc -l) = 2 ]"; flock -w 20 lock echo in'
 each_shell 'exec 9>lock; flock 9; ( flock -s 9; work ) & exit' '
 await "[ -e has ]"; flock -s -n lock echo a reader
 busy_until_go'
-#> -- bash
-#> a reader
-#> 1
-#> over
-#> -- dash
-#> a reader
-#> 1
-#> over
-#> -- zsh
-#> a reader
-#> 1
-#> over
-#> -- busybox sh
 #> a reader
 #> 1
 #> over
 
 ### child-unlocks
 each_shell 'exec 9>lock; flock 9; ( flock -u 9 ); flock -n lock echo in; echo $?'
-#> -- bash
-#> in
-#> 0
-#> -- dash
-#> in
-#> 0
-#> -- zsh
-#> in
-#> 0
-#> -- busybox sh
 #> in
 #> 0
 
 ### child-unlocks-what-another-child-has-locked
 each_shell 'exec 9>lock; ( flock 9 ); flock -n lock echo in; echo $?; ( flock -u 9 ); flock -n lock echo in'
-#> -- bash
-#> 1
-#> in
-#> -- dash
-#> 1
-#> in
-#> -- zsh
-#> 1
-#> in
-#> -- busybox sh
 #> 1
 #> in
 
 ### another-file-under-the-number
 each_shell 'exec 9>lock; flock 9; { flock -n 9; echo $?; } 9>lock; flock -n lock echo in; echo $?'
-#> -- bash
-#> 1
-#> 1
-#> -- dash
-#> 1
-#> 1
-#> -- zsh
-#> 1
-#> 1
-#> -- busybox sh
 #> 1
 #> 1
 
 ### another-file-under-the-number-recursively
 each_shell 'f() { flock -n 9 || { echo "level $1: no"; return; }; echo "level $1"; [ "$1" = 3 ] || f $(($1 + 1)) 9>lock; }
 f 1 9>lock; flock -n lock echo in'
-#> -- bash
-#> level 1
-#> level 2: no
-#> in
-#> -- dash
-#> level 1
-#> level 2: no
-#> in
-#> -- zsh
-#> level 1
-#> level 2: no
-#> in
-#> -- busybox sh
 #> level 1
 #> level 2: no
 #> in
 
 ### another-file-under-the-number-unlocked
 each_shell 'exec 9>lock; flock 9; { flock -u 9; } 9>lock; flock -n lock echo in; echo $?; flock -u 9; flock -n lock echo in'
-#> -- bash
-#> 1
-#> in
-#> -- dash
-#> 1
-#> in
-#> -- zsh
-#> 1
-#> in
-#> -- busybox sh
 #> 1
 #> in
 
 ### another-file-under-the-number-locked-meanwhile
 each_shell 'exec 9>lock; flock 9; { flock -n 9; echo $?; flock 9; echo $?; } 9>other; flock -n lock echo in; flock -n other echo in'
-#> -- bash
-#> 0
-#> 0
-#> in
-#> -- dash
-#> 0
-#> 0
-#> in
-#> -- zsh
-#> 0
-#> 0
-#> in
-#> -- busybox sh
 #> 0
 #> 0
 #> in
 
 ### number-moved
 each_shell 'exec 8>lock; flock 8; exec 9>&8 8>&-; flock -n lock echo in; echo $?; flock -u 9; flock -n lock echo in'
-#> -- bash
-#> 1
-#> in
-#> -- dash
-#> 1
-#> in
-#> -- zsh
-#> 1
-#> in
-#> -- busybox sh
 #> 1
 #> in
 
 ### number-closed-and-opened-again
 each_shell 'exec 9>lock; flock 9; exec 9>&-; exec 9>lock; flock -n lock echo in; exec 9>&-; exec 8>lock; flock -n lock echo in'
-#> -- bash
-#> in
-#> in
-#> -- dash
-#> in
-#> in
-#> -- zsh
-#> in
-#> in
-#> -- busybox sh
 #> in
 #> in
 
 ### number-closed-but-not-the-copy
 each_shell 'exec 9>lock; flock 9; exec 8>&9 9>&-; flock -n lock echo in; echo $?; exec 8>&-; flock -n lock echo in'
-#> -- bash
-#> 1
-#> in
-#> -- dash
-#> 1
-#> in
-#> -- zsh
-#> 1
-#> in
-#> -- busybox sh
 #> 1
 #> in
 
 ### one-of-two-closed-but-not-in-a-child
 each_shell 'exec 8>lock 9>lock; flock -sn 8; flock -sn 9; ( exec 9>&-; work ) & while [ ! -e has ]; do sleep .01; done; exec 8>&-; flock -xn 9; echo $?; announce go; wait; flock -xn 9; echo $?'
-#> -- bash
-#> 1
-#> 0
-#> -- dash
-#> 1
-#> 0
-#> -- zsh
-#> 1
-#> 0
-#> -- busybox sh
 #> 1
 #> 0
 
 ### background-child-keeps-it
 each_shell 'exec 9>lock; flock 9; ( work ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### background-child-of-a-command-keeps-it
 each_shell 'flock lock sh -c ". ../work &"; exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
@@ -380,57 +145,20 @@ each_shell 'flock lock sh -c ". ../work &"; exit' busy_until_go
 each_shell 'flock -o lock sh -c ". ../work &"; exit' '
 flock -n lock echo in
 announce go; await "[ -e over ]"'
-#> -- bash
-#> in
-#> -- dash
-#> in
-#> -- zsh
-#> in
-#> -- busybox sh
 #> in
 
 ### background-child-of-a-child
 each_shell 'exec 9>lock; flock 9; ( ( ( ( work ) & ) & ) & ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### background-child-of-no-fork
 each_shell 'flock -F lock sh -c ". ../work & exit"; exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
 ### background-child-has-another-number
 each_shell 'exec 9>lock; flock 9; ( exec 7>&9 9>&-; work ) & exit' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
@@ -447,16 +175,6 @@ if os.fork() == 0:
 	os._exit(0)
 END
 each_shell 'exec 9>lock; flock -w 20 9; exec python3 ../daemon.py' busy_until_go
-#> -- bash
-#> 1
-#> over
-#> -- dash
-#> 1
-#> over
-#> -- zsh
-#> 1
-#> over
-#> -- busybox sh
 #> 1
 #> over
 
@@ -537,16 +255,6 @@ busy_until_go
 ### caller-has-ended
 each_shell 'exec 9>lock; ( flock 9 & ); until [ -e seen ]; do sleep .01; done' '
 flock -w 20 lock echo in' 'await "! flock -n lock true"; echo held; : >seen'
-#> -- bash
-#> held
-#> in
-#> -- dash
-#> held
-#> in
-#> -- zsh
-#> held
-#> in
-#> -- busybox sh
 #> held
 #> in
 
@@ -568,36 +276,15 @@ flock -w 20 lock echo in
 ### killed-between-lock-and-unlock
 each_shell 'exec 9>lock; : >has; while :; do flock 9; flock -u 9; done' '
 flock -w 20 lock echo in' 'await "[ -e has ]"; sleep .0$((RANDOM % 10)); kill -9 $shell'
-#> -- bash
-#> in
-#> -- dash
-#> in
-#> -- zsh
-#> in
-#> -- busybox sh
 #> in
 
 ### two-shells-take-turns
 each_shell 'n=0
 for i in 1 2 3; do ( exec 9>lock; for j in 1 2 3 4 5; do flock 9; n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) >n; flock -u 9; done ) & done
 wait; cat n'
-#> -- bash
-#> 15
-#> -- dash
-#> 15
-#> -- zsh
-#> 15
-#> -- busybox sh
 #> 15
 
 ### subshell-section-without-unlock
 each_shell 'for i in 1 2 3 4 5 6; do ( flock 9; n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) >n ) 9>lock & done
 wait; cat n'
-#> -- bash
-#> 6
-#> -- dash
-#> 6
-#> -- zsh
-#> 6
-#> -- busybox sh
 #> 6
