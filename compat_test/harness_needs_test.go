@@ -269,14 +269,16 @@ func TestRunSays(t *testing.T) {
 	}
 }
 
-// TestTargetsHaveTimeouts finds tests in the Makefile with the limit of go test, ten minutes: it is too short on a busy
+// TestTargetsHaveTimeouts finds tests in the Makefiles with the limit of go test, ten minutes: it is too short on a busy
 // machine.
 func TestTargetsHaveTimeouts(t *testing.T) {
-	text := strings.ReplaceAll(read(t, "../Makefile"), "\\\n", "")
-	for _, run := range regexp.MustCompile(`go test [^;&|\n]*`).FindAllString(text, -1) {
-		if !strings.Contains(run, "-timeout") && !strings.Contains(run, "-c ") && !strings.Contains(run, "'^$$'") &&
-			!strings.HasPrefix(run, "go test prints") {
-			t.Errorf("no -timeout: %s", run)
+	for name, text := range makefiles(t) {
+		text = strings.ReplaceAll(text, "\\\n", "")
+		for _, run := range regexp.MustCompile(`go test [^;&|\n]*`).FindAllString(text, -1) {
+			if !strings.Contains(run, "-timeout") && !strings.Contains(run, "-c ") && !strings.Contains(run, "'^$$'") &&
+				!strings.HasPrefix(run, "go test prints") {
+				t.Errorf("%s: no -timeout: %s", name, run)
+			}
 		}
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -135,11 +137,13 @@ func TestMakeBuildsAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{
-		"Makefile": read(t, "../Makefile"), "go.mod": "", "go.sum": "", "main.go": "", "internal/x/x.go": "",
+	files := map[string]string{
+		"go.mod": "", "go.sum": "", "main.go": "", "internal/x/x.go": "",
 		"packaging/version.sh": "#!/bin/sh\ncat v\n", "v": "1", "internal/early/known.sh": "",
 		"build.sh": "cat v >flock; echo >>builds", // in the place of go build
-	} {
+	}
+	maps.Copy(files, makefiles(t))
+	for name, text := range files {
 		write(name, text, 3*time.Hour)
 	}
 	builds := 0
@@ -178,6 +182,18 @@ func TestMakeBuildsAnew(t *testing.T) {
 			os.Chtimes(filepath.Join(dir, name), changed, changed)
 		}
 	}
+}
+
+// makefiles returns the text of the Makefile, and of those that it includes, by their names.
+func makefiles(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{"Makefile": read(t, "../Makefile")}
+	for _, line := range regexp.MustCompile(`(?m)^include (.*)$`).FindAllStringSubmatch(files["Makefile"], -1) {
+		for name := range strings.FieldsSeq(line[1]) {
+			files[name] = read(t, filepath.Join("..", name))
+		}
+	}
+	return files
 }
 
 // writeTree writes files that may be executed, by their names in a directory.
