@@ -24,9 +24,7 @@ test-beside:
 	go mod tidy -diff
 	go vet ./...
 	go vet -tags flock_linkname ./...
-	$(MAKE) --no-print-directory race
 	PATH="$$PWD/compat_test/elsewhere/old:$$PATH" sh completions/test.sh ./flock
-	sh packaging/test.sh ./flock
 	@if command -v mandoc >/dev/null; then for page in man/*.[17] $(PAGES) packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
