@@ -68,7 +68,7 @@ check: flock                  ## what to run after each change: every case in on
 	go vet ./...
 	sh compat_test/run.sh go test -timeout $(TIMEOUT) -short -count=1 ./...
 
-test: flock $(PAGES)          ## run the tests: every case in every mode where its answer can differ, and under the installed flock (three minutes)
+test: flock $(PAGES)          ## run the tests: every case in every mode where its answer can differ, and under the installed flock (two to three minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 # go test prints the table of tests that pass only for the directory in which it is.
@@ -76,7 +76,7 @@ compat: flock                 ## compare with util-linux flock, script by script
 	@cd compat_test && FLOCK_TEST_LONG=1 sh run.sh go test -count=1 -timeout $(TIMEOUT) -names \
 		-run 'TestTranscripts|TestEarly$$|TestNative|TestDirectory|TestAbsent'
 
-record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
+record: flock                 ## record the installed util-linux's answers to the cases that have none (RECORD=all: to all)
 	go test ./compat_test -count=1 -timeout $(TIMEOUT) -record $(or $(RECORD),new)
 
 binaries:                     ## build for every system, or those in SYSTEMS='OS/ARCH ...', into build/OS_ARCH

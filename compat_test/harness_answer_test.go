@@ -133,8 +133,8 @@ func (c *compatCase) cutAnswers() error {
 	return nil
 }
 
-// hashNow returns the hash of the script. It stands above the answer of a later release: none that is installed can tell
-// that the script has changed since.
+// hashNow returns the hash of the script. It stands above the answer of a later release, because none that is installed
+// can tell that the script has changed since.
 func (c *compatCase) hashNow() string { return fmt.Sprintf("%.6x", sha256.Sum256([]byte(c.script))) }
 
 // answers returns the answers as they stand behind the script.
@@ -218,7 +218,9 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%q: %q, %q, %v", test.answers, c.expected.flaw, c.intended.flaw, err)
 		}
 	}
-	for _, answers := range []string{"#> a\necho b\n", "#>a\n", "#2>\ta\n", "#> a\n\n#> b\n", "#> a\n# differs: b\n# differs: c\n"} {
+	for _, answers := range []string{
+		"#> a\necho b\n", "#>a\n", "#2>\ta\n", "#> a\n\n#> b\n", "#> a\n# differs: b\n# differs: c\n",
+	} {
 		if c := (&compatCase{script: "true\n" + answers}); c.cutAnswers() == nil {
 			t.Errorf("%q is no answer, and is taken for one: %+v", answers, c)
 		}
@@ -238,8 +240,8 @@ func TestAnswersAreAsRecorded(t *testing.T) {
 	}
 }
 
-// recordAnswers writes answers into cases/*.sh (make record): of the cases that have none, and of those of later releases
-// whose script has changed; with "all" it records them all (make record RECORD=all):
+// recordAnswers writes answers into cases/*.sh (make record): of the cases that have none, and of those of later
+// releases whose script has changed; with "all" it records them all (make record RECORD=all):
 //
 //   - the installed util-linux answers the cases that its release knows;
 //   - an answer of another release is kept while its script does not change;

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	record = flag.String("record", "", "`which` answers to record instead of testing, new or all (see harness_answer_test.go)")
+	record = flag.String("record", "", "`which` answers to record instead of testing, new or all (see recordAnswers)")
 	names  = flag.Bool("names", false, "name the cases that were not run, and the intended differences")
 
 	workDir string

@@ -269,8 +269,8 @@ func TestRunSays(t *testing.T) {
 	}
 }
 
-// TestTargetsHaveTimeouts finds tests in the Makefiles with the limit of go test, ten minutes: it is too short on a busy
-// machine.
+// TestTargetsHaveTimeouts finds tests in the Makefiles with the limit of go test, ten minutes, which is too short on a
+// busy machine.
 func TestTargetsHaveTimeouts(t *testing.T) {
 	for name, text := range makefiles(t) {
 		text = strings.ReplaceAll(text, "\\\n", "")
