@@ -176,9 +176,9 @@ var systemServiceCalls string
 func systemService() (filter []unix.SockFilter) {
 	column := map[string]int{"amd64": 1, "arm64": 2}[runtime.GOARCH]
 	filter = append(filter, load(callNumber))
-	for line := range strings.Lines(systemServiceCalls) {
-		fields := strings.Fields(line)
-		if number, err := strconv.ParseUint(fields[min(column, len(fields)-1)], 10, 32); err == nil && fields[0] != "#" {
+	for word := range strings.FieldsSeq(systemServiceCalls) {
+		call := strings.Split(word, ",")
+		if number, err := strconv.ParseUint(call[min(column, len(call)-1)], 10, 32); err == nil && len(call) == 3 {
 			filter = append(filter, jump(uint32(number), 0, 1), allow)
 		}
 	}

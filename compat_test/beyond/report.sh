@@ -72,8 +72,6 @@ announce go; wait $holder
 flock --cooldown 600 y true
 flock -n --report 0 --cooldown 600 y true 2>&1 | sed 's/until .*/until T/'
 #> flock: y is in its cooldown until T
-flock --holders y 2>/dev/null | sed 's/until .*/until T/'
-#> - cooldown - - until T
 
 ### report-of-a-short-wait
 hold f
