@@ -316,6 +316,18 @@ mkdir d; looks d true
 looks f sh -c 'while kill -0 $PPID; do sleep .01; done &' | grep -c '^0' # it ends when flock has
 #> 0
 
+### report-verbose-looks-at-no-other-process
+# needs: strace proc linux
+# kernel: the directory lock has a list of its own
+hold f; sleep 100 & other=$!
+strace -f -qqq -e trace=openat -o trace flock --verbose -n f true 2>err; echo $?
+grep -c "\"/proc/$other/fd" trace
+grep -c "\"/proc/$$/fd" trace
+kill $other; release; wait
+#> 1
+#> 0
+#> 1
+
 ### report-close-does-nothing-to-a-descriptor
 exec 9>f
 flock --report 0 -o 9; echo $?
