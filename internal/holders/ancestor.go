@@ -13,7 +13,10 @@ import (
 // is none. As a rule such a process waits for this one: the lock is never released. config and op are what this one
 // asks for.
 func Ancestor(f *lockfile.File, config locks.Config, op locks.Op) Entry {
-	pids, q := ancestors(), query{Config: config, op: op, byItself: true}
+	if config.Permits > 0 { // who has one of several keeps this one out only together with the others
+		config.Permits, op = 0, locks.Shared
+	}
+	pids, q := ancestors(), query{Config: config, op: op}
 	var list []Entry
 	if config.Flock || config.Fcntl {
 		list = kernelHoldersAmong(pids, f, q)

@@ -54,24 +54,16 @@ func InTheWay(f *lockfile.File, config locks.Config, op locks.Op) List {
 // that one asks for.
 type query struct {
 	locks.Config
-	op       locks.Op
-	all      bool // and who waits
-	byItself bool // without those that do so only together, as they have all permits
+	op  locks.Op
+	all bool // and who waits
 }
 
 func (q query) asksShared() bool { return q.op == locks.Shared || q.Permits > 0 }
 
 // wants reports whether one who has or awaits the directory lock is looked for.
 func (q query) wants(h Entry) bool {
-	switch {
-	case q.all:
-		return true
-	case h.Waiting:
-		return false
-	case q.Permits > 0 && h.Mode == "permit":
-		return !q.byItself
-	}
-	return !q.asksShared() || h.Mode != "shared" && h.Mode != "permit"
+	isShared := h.Mode == "shared" || h.Mode == "permit" && q.Permits == 0
+	return q.all || !h.Waiting && !(q.asksShared() && isShared)
 }
 
 // find returns the holders that are looked for, and the cooldown, which is known even if they are not.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -26,54 +26,46 @@ import (
 // Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
 // the mount, and by the names of the file in the fdinfo of the holders.
 
-// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A lock is == in both:
-// so one of /proc/locks can be looked up in scan.owners, which come from fdinfo.
+// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A lock is == in both.
 type kernelLock struct {
-	waiting bool
-	kind    string // FLOCK, OFDLCK, POSIX
-	write   bool
-	pid     int    // who has asked for it; -1 of an open file description lock
-	file    string // device and inode number
-	start   int64
-	end     string // the last byte, or EOF
+	waiting    bool
+	kind       string // FLOCK, OFDLCK, POSIX
+	write      bool
+	pid        int    // who has asked for it; -1 of an open file description lock
+	file       string // device and inode number
+	start, end int64  // the last byte is included
 }
 
 func parseKernelLock(line string) (l kernelLock, ok bool) {
-	fields := strings.Fields(line)
-	if len(fields) > 1 && fields[1] == "->" {
-		l.waiting = true
-		fields = slices.Delete(fields, 1, 2)
+	var number, advisory, mode, end string
+	number, rest, isWaiting := strings.Cut(line, "->")
+	n, _ := fmt.Sscan(number+rest, &number, &l.kind, &advisory, &mode, &l.pid, &l.file, &l.start, &end)
+	l.waiting, l.write = isWaiting, mode == "WRITE"
+	var err error
+	if l.end, err = strconv.ParseInt(end, 10, 64); err != nil { // EOF
+		l.end = math.MaxInt64
 	}
-	if len(fields) < 8 {
-		return l, false
-	}
-	l.kind, l.write, l.file = fields[1], fields[3] == "WRITE", fields[5]
-	l.pid, _ = strconv.Atoi(fields[4])
-	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
-	l.end = fields[7]
-	return l, slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
+	return l, n == 8 && slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
+}
+
+// isByte reports whether it is a lock that stands for something: see package locks.
+func (l kernelLock) isByte(is func(start int64) bool) bool {
+	return l.kind == "OFDLCK" && l.write && is(l.start)
 }
 
 // isMark reports whether it is a place in a queue or a ticket of --replace: whoever has one need not have the lock.
-func (l kernelLock) isMark() bool {
-	return l.isTicket() || l.kind == "OFDLCK" && l.write && locks.IsPlace(l.start)
-}
-
-func (l kernelLock) isTicket() bool { return l.kind == "OFDLCK" && l.write && locks.IsTicket(l.start) }
+func (l kernelLock) isMark() bool { return l.isByte(locks.IsPlace) || l.isByte(locks.IsTicket) }
 
 // isTurn reports whether it is the turn for a permit: who has it is the next one that gets one, and who waits for it
 // comes after that.
-func (l kernelLock) isTurn() bool { return l.kind == "OFDLCK" && l.write && locks.IsTurn(l.start) }
+func (l kernelLock) isTurn() bool { return l.isByte(locks.IsTurn) }
 
 // isOfWaiter reports whether it is that of a process which waits: for this lock or, as it has the turn, for a permit.
 func (l kernelLock) isOfWaiter() bool { return l.waiting || l.isTurn() }
 
-// isOurs reports whether this process has called flock(2) for it.
-func (l kernelLock) isOurs() bool { return l.kind == "FLOCK" && !l.waiting && l.pid == os.Getpid() }
-
 func (l kernelLock) mode() string {
 	switch {
-	case l.isTurn(), l.kind == "OFDLCK" && l.write && locks.IsPermit(l.start):
+	case l.isTurn(), l.isByte(locks.IsPermit):
 		return "permit"
 	case l.write:
 		return "exclusive"
@@ -81,15 +73,52 @@ func (l kernelLock) mode() string {
 	return "shared"
 }
 
-// A lockedFile is the file whose locks are looked for.
+// isOn reports whether it is on some byte of a range.
+func (l kernelLock) isOn(r locks.Range) bool {
+	return l.end >= r.Start && (r.Length == 0 || l.start-r.Start < r.Length)
+}
+
+// wantsLock reports whether those who have a lock are looked for.
+func (q query) wantsLock(l kernelLock) bool {
+	isFlock := l.kind == "FLOCK"
+	switch {
+	case q.all:
+		return true
+	case q.Permits > 0 && !isFlock: // any of several bytes will do
+		return l.isOn(locks.PermitBytes(q.Permits))
+	case q.asksShared() && !l.write:
+		return false
+	case q.Flock:
+		return isFlock
+	}
+	return !isFlock && l.isOn(q.Range)
+}
+
+// A lockedFile is the file whose locks are looked for, and what the last look has found.
 type lockedFile struct {
 	unix.Stat_t
 	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
 	// names are how the kernel's locks name it. All are known when the descriptors of the holders have been read.
-	names map[string]bool
-	// listed is what the last look has found in the kernel's list, listedBefore what the one before has.
-	listed, listedBefore []kernelLock
+	names     map[string]bool
+	listed    []kernelLock // what is in the kernel's list
+	shown     []shownLock
+	openers   []int // who has the file open, perhaps several times
+	turn      int   // who has the turn for a permit, 0 if nobody has
+	isRefused bool  // there is a process whose descriptors this user may not see
 }
+
+// A shownLock is a lock and the process that has it: that shows it by a descriptor, or the kernel's list names it and it
+// may not be looked into.
+type shownLock struct {
+	kernelLock
+	process int
+}
+
+// Processes that are not known, of a lock that is in the kernel's list only.
+const (
+	nobody      = 0  // shows it
+	maybeHidden = -1 // nobody shows it, and there is somebody who may not be looked into
+)
 
 // fileOf returns the file that is open as descriptor fd or, with a negative fd, the one called name. The error is that
 // of stat(2).
@@ -113,233 +142,30 @@ func fileOf(name string, fd int) (*lockedFile, error) {
 
 // kernelHolders returns who holds a kernel lock on a file, and then who waits for one, as far as they are looked for.
 // An error is that of stat(2) for the file, or says what cannot be read in /proc.
-func kernelHolders(file *lockfile.File, q query) ([]Entry, error) {
+func kernelHolders(file *lockfile.File, q query) (list []Entry, err error) {
 	f, err := fileOf(file.Name, file.FD)
 	if err != nil {
 		return nil, err
 	}
-	var holders, waiters []Entry
 	for range 2 {
 		pids, err := proc.Processes()
 		if err == nil {
-			holders, waiters, err = f.look(pids, q)
+			list, err = f.look(pids, q)
 		}
 		if err != nil {
 			return nil, unread(err)
 		}
-		if !slices.ContainsFunc(holders, func(h Entry) bool { return h.PID == 0 }) {
+		if !slices.ContainsFunc(list, func(h Entry) bool { return h.Note != "" }) {
 			break
 		}
 		// A lock whose process was not seen may have come or gone in between: look once more. Who has it in both looks
 		// is one that may not be seen, if there is such a process.
 	}
-	slices.SortFunc(holders, func(a, b Entry) int { return a.PID - b.PID })
-	return append(holders, waiters...), nil
+	return list, nil
 }
 
-// Keepers returns who still has the lock that this process has taken by flock(2) on the file of a descriptor, and has
-// let go.
-func Keepers(fd int) (list List) {
-	if ours, err := readProcLocks(kernelLock.isOurs); err == nil && len(ours) == 0 {
-		return list
-	}
-	f, err := fileOf("", fd)
-	if err != nil {
-		return list
-	}
-	pids, _ := proc.Processes()
-	list.All = replaceGuards(f.scanDescriptors(pids).keepOnly(kernelLock.isOurs).holders(nil))
-	return list
-}
-
-// kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
-func kernelHoldersAmong(pids []int, f *lockfile.File, q query) []Entry {
-	locked, err := fileOf(f.Name, f.FD)
-	if err != nil {
-		return nil
-	}
-	var own []kernelLock
-	if !f.ByName { // a lock of its own open file keeps nobody out
-		shown, _ := proc.ReadSmall("/proc/self/fdinfo/" + strconv.Itoa(f.FD))
-		own = shownLocks(shown)
-	}
-	isWanted := func(l kernelLock) bool { return !slices.Contains(own, l) && q.wantsLock(l) }
-	return locked.scanDescriptors(pids).keepOnly(isWanted).holders(nil)
-}
-
-// hasTicket reports whether a process has a ticket of the file.
-func (f *lockedFile) hasTicket(pid int) bool {
-	all, _, _ := f.locksOf(pid)
-	return slices.ContainsFunc(all, kernelLock.isTicket)
-}
-
-// AncestorWithTicket returns the process that has a ticket of a file and has started this one, perhaps by others; the
-// zero Entry if there is none that can be seen.
-func AncestorWithTicket(file *lockfile.File) Entry {
-	f, err := fileOf(file.Name, file.FD)
-	if err != nil {
-		return Entry{}
-	}
-	pids := ancestors()
-	if i := slices.IndexFunc(pids, f.hasTicket); i >= 0 {
-		return Entry{PID: pids[i]}
-	}
-	return Entry{}
-}
-
-// wantsLock reports whether those who have a lock are looked for.
-func (q query) wantsLock(l kernelLock) bool {
-	isFlock := l.kind == "FLOCK"
-	switch {
-	case q.all:
-		return true
-	case q.Permits > 0 && !isFlock: // any of several bytes will do
-		return !q.byItself && l.overlaps(locks.PermitBytes(q.Permits))
-	case q.asksShared() && !l.write:
-		return false
-	case q.Flock:
-		return isFlock
-	}
-	return !isFlock && l.overlaps(q.Range)
-}
-
-// overlaps reports whether it is on some byte of a range.
-func (l kernelLock) overlaps(r locks.Range) bool {
-	end, err := strconv.ParseInt(l.end, 10, 64) // else to the end of the file
-	isBefore := err == nil && end < r.Start
-	isAfter := r.Length > 0 && l.start-r.Start >= r.Length
-	return !isBefore && !isAfter
-}
-
-// look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list: see
-// kernelHolders.
-func (f *lockedFile) look(pids []int, q query) (holders, waiters []Entry, err error) {
-	seen := f.scanDescriptors(pids)
-	if !slices.Contains(pids, 1) { // /proc is mounted with hidepid
-		seen.isRefused = true
-	}
-	f.listedBefore = f.listed
-	f.listed, err = readProcLocks(func(l kernelLock) bool { return f.names[l.file] })
-	// A service of systemd with ProcSubset=pid has no such list. Then who holds the lock may still have been seen.
-	isHidden := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
-	if err != nil && !(isHidden && len(seen.modes()) > 0) {
-		return nil, nil, err
-	}
-	for _, l := range f.listed {
-		if l.pid > 0 && !l.isOfWaiter() && !seen.accountsFor(l) {
-			seen.add(l.pid) // it has come since
-		}
-	}
-	unshown := slices.DeleteFunc(slices.Clone(f.listed), func(l kernelLock) bool {
-		return seen.accountsFor(l) || !q.wantsLock(l)
-	})
-	holders = seen.keepOnly(q.wantsLock).holders(unshown)
-	if q.all {
-		waiters = seen.waiters(unshown)
-	}
-	return holders, waiters, nil
-}
-
-// A scan is what the descriptors of some processes show about a file.
-type scan struct {
-	file       *lockedFile
-	openers    []int                // who has the file open
-	owners     map[kernelLock][]int // who has which lock
-	turnHolder int                  // who has the turn for a permit, 0 if nobody has
-	isRefused  bool                 // there is a process whose descriptors this user may not see
-}
-
-// scanDescriptors reads all descriptors of some processes.
-func (f *lockedFile) scanDescriptors(pids []int) *scan {
-	seen := &scan{file: f, owners: map[kernelLock][]int{}}
-	for _, pid := range pids {
-		seen.add(pid)
-	}
-	return seen
-}
-
-// add reads the descriptors of a process.
-func (seen *scan) add(pid int) {
-	locks, isOpen, isRefused := seen.file.locksOf(pid)
-	seen.isRefused = seen.isRefused || isRefused && pid != 1 // from which all others stem: it has no lock
-	if isOpen && !slices.Contains(seen.openers, pid) {
-		seen.openers = append(seen.openers, pid)
-	}
-	for _, l := range locks {
-		if l.isMark() {
-			continue
-		}
-		seen.file.names[l.file] = true
-		if l.isTurn() {
-			seen.turnHolder = pid
-		}
-		if !slices.Contains(seen.owners[l], pid) {
-			seen.owners[l] = append(seen.owners[l], pid)
-		}
-	}
-}
-
-// locksOf returns the locks that process pid has on the file by its descriptors, whether it has the file open, and
-// whether this user may not see that.
-func (f *lockedFile) locksOf(pid int) (locks []kernelLock, isOpen, isRefused bool) {
-	dir := "/proc/" + strconv.Itoa(pid)
-	descriptors, err := proc.Numbers(dir + "/fd")
-	isRefused = errors.Is(err, fs.ErrPermission)
-	for _, fd := range descriptors {
-		name := strconv.Itoa(fd)
-		shown, err := proc.ReadSmall(dir + "/fdinfo/" + name)
-		isRefused = isRefused || errors.Is(err, fs.ErrPermission)
-		if f.isOpenAs(dir, name, shown) {
-			locks, isOpen = append(locks, shownLocks(shown)...), true
-		}
-	}
-	return locks, isOpen, isRefused
-}
-
-// isOpenAs reports whether a descriptor of a process is one of the file. shown is its fdinfo. If that has another inode
-// number, nobody needs stat(2), which waits for ever for a server that is gone.
-func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
-	number := shownInode(shown)
-	if number != "" && f.shownInode != "" && number != f.shownInode {
-		return false
-	}
-	var stat unix.Stat_t
-	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && sys.SameFile(&stat, &f.Stat_t)
-}
-
-// modes returns who holds the lock, and how. This process does not count where it has the lock from another one.
-func (seen *scan) modes() map[int]string {
-	modes := map[int]string{}
-	for l, pids := range seen.owners {
-		if l.isTurn() {
-			continue
-		}
-		for _, pid := range pids {
-			isOthers := pid == os.Getpid() && len(pids) > 1
-			if pid != seen.turnHolder && !isOthers { // the next one has the shared lock for a moment
-				modes[pid] = stronger(modes[pid], l.mode())
-			}
-		}
-	}
-	return modes
-}
-
-// accountsFor reports whether nothing more is to be said about a lock in the kernel's list.
-func (seen *scan) accountsFor(l kernelLock) bool {
-	isShown := seen.owners[l] != nil // by a descriptor
-	// Whose turn it is waits for the shared lock, or had it a moment ago: see waiters.
-	isOfTurn := seen.turnHolder != 0 && l.pid == seen.turnHolder
-	return isShown || isOfTurn
-}
-
-// keepOnly forgets the locks that are not wanted.
-func (seen *scan) keepOnly(isWanted func(kernelLock) bool) *scan {
-	maps.DeleteFunc(seen.owners, func(l kernelLock, _ []int) bool { return !isWanted(l) })
-	return seen
-}
-
-// holders returns who holds the lock: those that were seen to, and who has those locks of the kernel's list that no
-// descriptor has shown. Of such a lock:
+// look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list. Of a lock in
+// the list that no descriptor has shown:
 //
 //	the list names                            and                                     it is held by
 //	a process that may not be looked into                                             that one, which is listed once
@@ -347,40 +173,180 @@ func (seen *scan) keepOnly(isWanted func(kernelLock) bool) *scan {
 //	                                          look before has found it, too
 //	nobody, or one that does not show it now  all may be looked into, or it was not   another process, which has come
 //	                                          there before                            or gone in between
-func (seen *scan) holders(unshown []kernelLock) (list []Entry) {
-	modes := seen.modes()
-	for _, l := range unshown {
-		isOfHidden := l.pid > 0 && isHidden(l.pid)
-		switch {
-		case l.isOfWaiter():
-		case isOfHidden && modes[l.pid] == "":
-			modes[l.pid] = l.mode()
-		case isOfHidden:
-		case seen.isRefused && slices.Contains(seen.file.listedBefore, l):
-			list = append(list, Entry{Mode: l.mode(), Note: "a process that this user may not see"})
-		default:
-			list = append(list, Entry{Mode: l.mode(), Note: anotherProcess})
+func (f *lockedFile) look(pids []int, q query) (list []Entry, err error) {
+	f.scan(pids)
+	if !slices.Contains(pids, 1) { // /proc is mounted with hidepid
+		f.isRefused = true
+	}
+	before := f.listed
+	f.listed, err = readProcLocks(func(l kernelLock) bool { return f.names[l.file] && !l.isMark() })
+	// A service of systemd with ProcSubset=pid has no such list. Then who holds the lock may still have been seen.
+	isDenied := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+	if err != nil && !(isDenied && len(f.holders(q)) > 0) {
+		return nil, err
+	}
+	for _, l := range f.listed {
+		if l.pid > 0 && !l.isOfWaiter() && !f.accountsFor(l) {
+			f.add(l.pid) // it has come since
 		}
 	}
-	for pid, mode := range modes {
-		list = append(list, Entry{PID: pid, Mode: mode})
+	unshown := slices.DeleteFunc(slices.Clone(f.listed), f.accountsFor)
+	for _, l := range unshown {
+		s := shownLock{l, nobody}
+		switch {
+		case l.isOfWaiter():
+			continue
+		case l.pid > 0 && isHidden(l.pid):
+			s.process = l.pid
+		case f.isRefused && slices.Contains(before, l):
+			s.process = maybeHidden
+		}
+		f.shown = append(f.shown, s)
+	}
+	list = f.holders(q)
+	if q.all {
+		list = append(list, f.waiters(unshown)...)
+	}
+	return list, nil
+}
+
+// scan reads all descriptors of some processes.
+func (f *lockedFile) scan(pids []int) {
+	f.shown, f.openers, f.turn, f.isRefused = nil, nil, 0, false
+	for _, pid := range pids {
+		f.add(pid)
+	}
+}
+
+// add reads the descriptors of a process.
+func (f *lockedFile) add(pid int) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	descriptors, err := proc.Numbers(dir + "/fd")
+	isRefused := errors.Is(err, fs.ErrPermission)
+	for _, fd := range descriptors {
+		all, isOpen, err := f.locksOf(dir, strconv.Itoa(fd))
+		isRefused = isRefused || errors.Is(err, fs.ErrPermission)
+		if isOpen && !slices.Contains(f.openers, pid) {
+			f.openers = append(f.openers, pid)
+		}
+		for _, l := range all {
+			f.names[l.file] = true
+			f.shown = append(f.shown, shownLock{l, pid})
+			if l.isTurn() {
+				f.turn = pid
+			}
+		}
+	}
+	f.isRefused = f.isRefused || isRefused && pid != 1 // from which all others stem: it has no lock
+}
+
+// locksOf returns the locks that fdinfo shows of a descriptor of a process, and whether it is one of the file. If its
+// fdinfo has another inode number, nobody needs stat(2), which waits for ever for a server that is gone.
+func (f *lockedFile) locksOf(dir, fd string) (all []kernelLock, isOpen bool, err error) {
+	shown, err := proc.ReadSmall(dir + "/fdinfo/" + fd)
+	number := shownInode(shown)
+	var stat unix.Stat_t
+	if number != "" && f.shownInode != "" && number != f.shownInode ||
+		unix.Stat(dir+"/fd/"+fd, &stat) != nil || !sys.SameFile(&stat, &f.Stat_t) {
+		return nil, false, err
+	}
+	for line := range strings.Lines(string(shown)) {
+		text, isLock := strings.CutPrefix(line, "lock:")
+		if l, ok := parseKernelLock(text); ok && isLock {
+			all = append(all, l)
+		}
+	}
+	return all, true, err
+}
+
+// accountsFor reports whether nothing more is to be said about a lock in the kernel's list: a descriptor has shown it,
+// or it is of the one who has the turn, who waits for the shared lock, or had it a moment ago.
+func (f *lockedFile) accountsFor(l kernelLock) bool {
+	isIt := func(s shownLock) bool { return s.kernelLock == l }
+	return f.turn != 0 && l.pid == f.turn || slices.ContainsFunc(f.shown, isIt)
+}
+
+// holders returns who holds the lock, by number. Of the modes of a process the one that tells more counts, and comes
+// first in the alphabet: a permit is a shared lock and a byte, and whoever makes an exclusive lock of it keeps the byte.
+func (f *lockedFile) holders(q query) (list []Entry) {
+	slices.SortStableFunc(f.shown, func(a, b shownLock) int { return a.process - b.process })
+	for _, s := range f.shown {
+		isByOther := func(o shownLock) bool { return o.kernelLock == s.kernelLock && o.process != s.process }
+		isOthers := s.process == os.Getpid() && slices.ContainsFunc(f.shown, isByOther) // we have it from there
+		last := len(list) - 1
+		switch {
+		case s.isMark(), s.isTurn(), isOthers, !q.wantsLock(s.kernelLock):
+		case s.process == nobody:
+			list = append(list, Entry{Mode: s.mode(), Note: anotherProcess})
+		case s.process == maybeHidden:
+			list = append(list, Entry{Mode: s.mode(), Note: "a process that this user may not see"})
+		case s.process == f.turn: // the next one has the shared lock for a moment
+		case last >= 0 && list[last].PID == s.process:
+			list[last].Mode = min(list[last].Mode, s.mode())
+		default:
+			list = append(list, Entry{PID: s.process, Mode: s.mode()})
+		}
 	}
 	return list
 }
 
 // waiters returns who waits for the lock: the one whose turn it is to get a permit, and those in the kernel's list.
 // Where that does not name a waiter, one of those that wait by such a call is taken, each once.
-func (seen *scan) waiters(unshown []kernelLock) (list []Entry) {
-	if seen.turnHolder != 0 {
-		list = append(list, Entry{PID: seen.turnHolder, Mode: "permit", Waiting: true})
+func (f *lockedFile) waiters(unshown []kernelLock) (list []Entry) {
+	if f.turn != 0 {
+		list = append(list, Entry{PID: f.turn, Mode: "permit", Waiting: true})
 	}
-	calls := seen.file.waitingCalls(seen.openers)
+	calls := f.waitingCalls()
 	for _, l := range unshown {
 		if l.isOfWaiter() {
-			list = append(list, Entry{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
+			list = append(list, Entry{PID: calls.waiter(l), Mode: l.mode(), Waiting: true})
 		}
 	}
 	return list
+}
+
+// Keepers returns who still has the lock that this process has taken by flock(2) on the file of a descriptor, and has
+// let go.
+func Keepers(fd int) (list List) {
+	isOurs := func(l kernelLock) bool { return l.kind == "FLOCK" && !l.waiting && l.pid == os.Getpid() }
+	if ours, err := readProcLocks(isOurs); err == nil && len(ours) == 0 {
+		return list
+	}
+	f, err := fileOf("", fd)
+	if err != nil {
+		return list
+	}
+	pids, _ := proc.Processes()
+	f.scan(pids)
+	f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return !isOurs(s.kernelLock) })
+	list.All = replaceGuards(f.holders(query{all: true}))
+	return list
+}
+
+// kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
+func kernelHoldersAmong(pids []int, file *lockfile.File, q query) []Entry {
+	f, err := fileOf(file.Name, file.FD)
+	if err != nil {
+		return nil
+	}
+	f.scan(pids)
+	if !file.ByName { // a lock of its own open file keeps nobody out
+		own, _, _ := f.locksOf("/proc/self", strconv.Itoa(file.FD))
+		f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return slices.Contains(own, s.kernelLock) })
+	}
+	return f.holders(q)
+}
+
+// AncestorWithTicket returns the process that has a ticket of a file and has started this one, perhaps by others; the
+// zero Entry if there is none that can be seen.
+func AncestorWithTicket(file *lockfile.File) (ancestor Entry) {
+	if f, err := fileOf(file.Name, file.FD); err == nil {
+		f.scan(ancestors())
+		if i := slices.IndexFunc(f.shown, func(s shownLock) bool { return s.isByte(locks.IsTicket) }); i >= 0 {
+			ancestor.PID = f.shown[i].process
+		}
+	}
+	return ancestor
 }
 
 // readProcLocks returns those of the locks in /proc/locks that are wanted. One read(2) gives at most a page of it, all
@@ -398,7 +364,7 @@ func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err erro
 		locks = nil
 		for line := range strings.Lines(string(text)) {
 			l, ok := parseKernelLock(line)
-			if ok && !l.isMark() && isWanted(l) && (l.pid <= 0 || !slices.Contains(locks, l)) {
+			if ok && isWanted(l) && (l.pid <= 0 || !slices.Contains(locks, l)) {
 				locks = append(locks, l)
 			}
 		}
@@ -443,29 +409,6 @@ func readPages(path string, first int) (text []byte, err error) {
 
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
 func shownInode(shown []byte) string { return proc.Field(shown, "ino") }
-
-// shownLocks returns the locks from what fdinfo shows.
-func shownLocks(shown []byte) (locks []kernelLock) {
-	for line := range strings.Lines(string(shown)) {
-		if text, ok := strings.CutPrefix(line, "lock:"); ok {
-			if l, ok := parseKernelLock(text); ok {
-				locks = append(locks, l)
-			}
-		}
-	}
-	return locks
-}
-
-// stronger returns which of two modes tells more: a permit is a shared lock and a byte, and whoever makes an exclusive
-// lock of it keeps the byte.
-func stronger(a, b string) string {
-	for _, mode := range []string{"exclusive", "permit"} {
-		if a == mode || b == mode {
-			return mode
-		}
-	}
-	return b
-}
 
 // isHidden reports whether a process lives whose descriptors this user may not see.
 func isHidden(pid int) bool {

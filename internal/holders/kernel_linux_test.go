@@ -103,7 +103,7 @@ func TestUnnamedHolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, want := range []Entry{c.first, c.second} {
-			list, _, err := f.look(c.pids, query{all: true})
+			list, err := f.look(c.pids, query{all: true})
 			if err != nil || len(list) != 1 || list[0] != want {
 				t.Errorf("%s: look %d: %+v, %v", c.name, i+1, list, err)
 			}
@@ -119,7 +119,8 @@ func TestEndedProcessIsNotHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	const noProcess = 1 << 23 // more than the kernel gives out
-	if f.scanDescriptors([]int{os.Getpid(), noProcess}).isRefused {
+	f.scan([]int{os.Getpid(), noProcess})
+	if f.isRefused {
 		t.Error("a process that has ended counts as hidden")
 	}
 }

@@ -3,7 +3,9 @@ package holders
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -15,36 +17,28 @@ import (
 // The kernel's list does not name who waits for an open file description lock. It is one of those whose system call
 // asks for just this.
 
-// A waitingCall is a call of fcntl(F_OFD_SETLKW) that has not returned.
-type waitingCall struct {
-	process int
-	write   bool
-	start   int64
-	end     string // as in a kernelLock
-}
+// waitingCalls are calls of fcntl(F_OFD_SETLKW) that have not returned, each with its process.
+type waitingCalls []shownLock
 
 // waiter returns the process that waits for the lock, 0 if that is unknown. Its call then counts for no other lock.
-func (l kernelLock) waiter(calls map[int]waitingCall) int {
+func (calls waitingCalls) waiter(l kernelLock) (pid int) {
+	isFor := func(c shownLock) bool { return c.write == l.write && c.start == l.start && c.end == l.end }
+	i := slices.IndexFunc(calls, isFor)
 	switch {
 	case !l.waiting: // it has the turn, by a descriptor that may not be seen
 		return 0
 	case l.pid > 0:
 		return l.pid
+	case i >= 0:
+		pid, calls[i] = calls[i].process, shownLock{}
 	}
-	for thread, call := range calls {
-		if call.write == l.write && call.start == l.start && call.end == l.end {
-			delete(calls, thread)
-			return call.process
-		}
-	}
-	return 0
+	return pid
 }
 
-// waitingCalls returns, by thread, the calls of some processes that wait for a lock on the file. Only who may trace a
+// waitingCalls returns the calls of those who have the file open that wait for a lock on it. Only who may trace a
 // process can see its calls.
-func (f *lockedFile) waitingCalls(pids []int) map[int]waitingCall {
-	calls := map[int]waitingCall{}
-	for _, pid := range pids {
+func (f *lockedFile) waitingCalls() (calls waitingCalls) {
+	for _, pid := range f.openers {
 		dir := "/proc/" + strconv.Itoa(pid)
 		threads, _ := proc.Numbers(dir + "/task")
 		for _, thread := range threads {
@@ -54,34 +48,30 @@ func (f *lockedFile) waitingCalls(pids []int) map[int]waitingCall {
 			if number != sysFcntl || command != unix.F_OFD_SETLKW {
 				continue
 			}
-			name := strconv.FormatUint(fd, 10)
-			shown, _ := proc.ReadSmall(dir + "/fdinfo/" + name)
-			if !f.isOpenAs(dir, name, shown) {
-				continue
-			}
-			if call, ok := readCall(pid, address); ok {
-				calls[thread] = call
+			_, isOpen, _ := f.locksOf(dir, strconv.FormatUint(fd, 10))
+			if l, ok := readCall(dir, address); ok && isOpen {
+				calls = append(calls, shownLock{l, pid})
 			}
 		}
 	}
 	return calls
 }
 
-// readCall reads the struct flock of a call from the memory of its process.
-func readCall(pid int, address uint64) (call waitingCall, ok bool) {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
+// readCall reads what a call asks for, its struct flock, from the memory of its process.
+func readCall(dir string, address uint64) (l kernelLock, ok bool) {
+	f, err := os.Open(dir + "/mem")
 	if err != nil {
-		return call, false
+		return l, false
 	}
 	defer f.Close()
-	var lock unix.Flock_t
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&lock)), unsafe.Sizeof(lock))
-	if _, err := f.ReadAt(bytes, int64(address)); err != nil || lock.Whence != io.SeekStart {
-		return call, false
+	var asked unix.Flock_t
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&asked)), unsafe.Sizeof(asked))
+	if _, err := f.ReadAt(bytes, int64(address)); err != nil || asked.Whence != io.SeekStart {
+		return l, false
 	}
-	call = waitingCall{process: pid, write: lock.Type == unix.F_WRLCK, start: lock.Start, end: "EOF"}
-	if lock.Len > 0 {
-		call.end = strconv.FormatInt(lock.Start+lock.Len-1, 10)
+	l = kernelLock{write: asked.Type == unix.F_WRLCK, start: asked.Start, end: math.MaxInt64}
+	if asked.Len > 0 {
+		l.end = asked.Start + asked.Len - 1
 	}
-	return call, true
+	return l, true
 }
