@@ -89,7 +89,8 @@ var recipeNeeds = []struct {
 	{`timeout `, needChecks["timeout"]},
 	{`--start`, needChecks["ofd"]},
 	{`etimes`, func() bool { return succeeds("ps", "-o", "etimes=", "-p", strconv.Itoa(os.Getpid())) }},
-	{`env fish`, func() bool { return succeeds("fish", "--version") }}, // it makes no files in the home
+	{`< <\(`, func() bool { return succeeds("bash", "-c", ": < <(:)") }}, // bash opens a name in /dev/fd
+	{`env fish`, func() bool { return succeeds("fish", "--version") }},   // it makes no files in the home
 }
 
 // TestRecipes pastes every recipe, as it is printed, into each shell, in a directory with what it needs. All succeed at
