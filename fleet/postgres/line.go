@@ -53,7 +53,7 @@ func (c *contender) Step(ctx context.Context, renews bool) (out lease.Line, life
 		return nil, life, lease.ErrLost
 	}
 	c.standing, c.quarters = v.standingFor(c.Claim), v.quarters
-	if isIn && v.IsTheServer && len(c.out) > 0 && c.seq == v.own.Seq {
+	if isIn && v.IsTheServer && v.own.IsOfServer && len(c.out) > 0 && c.seq == v.own.Seq {
 		return c.out, v.life, nil // a change would change nothing
 	}
 	life, err = c.change(ctx)
