@@ -35,6 +35,13 @@ flock: $(call sources,*.go fallback/*.go fallback/*/*.go internal/*/*) go.mod go
 	$(GOBUILD) -o $@ .
 	@$(CHECK) ./$@
 
+# Both manuals are one text, with differences.
+PAGES = fleet/etcd/man/flock-etcd.1 fleet/postgres/man/flock-postgres.1
+
+$(PAGES): fleet/man/page.sh fleet/man/flock-backend.1.in
+	@mkdir -p $(@D)
+	sh fleet/man/page.sh $(@:fleet/%/man/$(@F)=%) >$@
+
 # The version is in the programs, and a commit changes it: this file changes with it and with PLAIN, and not otherwise.
 build/version: always
 	@mkdir -p build
@@ -61,7 +68,7 @@ check: flock                  ## what to run after each change: every case in on
 	go vet ./...
 	sh compat_test/run.sh go test -timeout $(TIMEOUT) -short -count=1 ./...
 
-test: flock                   ## run the tests: every case in every mode where its answer can differ, and under the installed flock (two to three minutes)
+test: flock $(PAGES)          ## run the tests: every case in every mode where its answer can differ, and under the installed flock (two to three minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 # go test prints the table of tests that pass only for the directory in which it is.
@@ -108,7 +115,7 @@ uninstall:                    ## remove what install, install-etcd and install-p
 		$(DESTDIR)$(BASHDIR)/$$program $(DESTDIR)$(ZSHDIR)/_$$program $(DESTDIR)$(FISHDIR)/$$program.fish; done
 	rm -f $(DESTDIR)$(MAN7DIR)/flock-directory.7
 
-dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
+dist: $(PAGES)                ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
 	@missing=; for program in go zip dpkg-deb md5sum sha1sum sha256sum; do \
 		command -v $$program >/dev/null || missing="$$missing $$program"; done; \
 		$${TAR:-tar} --version 2>/dev/null | grep -q GNU || missing="$$missing GNU-tar(TAR=gtar)"; \
@@ -125,7 +132,7 @@ dist:                         ## tarballs, packages, source and SHA256SUMS, into
 	umask 022 && mkdir -p build && cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
 
 clean:                        ## remove what was built
-	rm -rf flock flock-etcd flock-postgres build dist
+	rm -rf flock flock-etcd flock-postgres build dist $(dir $(PAGES))
 
 help:                         ## print this list
 	@$(call list,Makefile)

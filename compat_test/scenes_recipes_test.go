@@ -264,7 +264,7 @@ func TestRecipeLoopEnds(t *testing.T) {
 func TestRecipesOnEverySystem(t *testing.T) {
 	gnu := regexp.MustCompile(`touch -d|Nm touch Fl d|stat -c|Nm stat Fl c|date -d|--exclude`)
 	for _, path := range strings.Fields("README.md doc/recipes.md man/flock.1 man/flock-directory.7 " +
-		"fleet/etcd/README.md fleet/etcd/man/flock-etcd.1 fleet/postgres/README.md fleet/postgres/man/flock-postgres.1") {
+		"fleet/etcd/README.md fleet/postgres/README.md fleet/man/flock-backend.1.in") {
 		for line := range strings.Lines(read(t, "../"+path)) {
 			if words := gnu.FindString(line); words != "" {
 				t.Errorf("%s: not on every system: %s: %s", path, words, line)

@@ -25,7 +25,7 @@ test-beside:
 	go vet ./...
 	go vet -tags flock_linkname ./...
 	PATH="$$PWD/compat_test/elsewhere/old:$$PATH" sh completions/test.sh ./flock
-	@if command -v mandoc >/dev/null; then for page in man/*.[17] fleet/etcd/man/*.1 fleet/postgres/man/*.1 packaging/debian/*.8; do \
+	@if command -v mandoc >/dev/null; then for page in man/*.[17] $(PAGES) packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
 

@@ -7,13 +7,13 @@ UNIX_SYSTEMS = $(filter-out windows/%,$(SYSTEMS))
 
 ETCD_SOURCES = $(call sources,fleet/etcd/*.go fleet/etcd/help.txt fleet/lease/*.go internal/*/*) fleet/etcd/go.mod fleet/etcd/go.sum
 
-flock-etcd: $(ETCD_SOURCES) build/version  ## build the lock for many machines
+flock-etcd: $(ETCD_SOURCES) build/version | fleet/etcd/man/flock-etcd.1  ## build the lock for many machines
 	$(ETCDBUILD) -o ../../$@ .
 
 POSTGRES_SOURCES = $(call sources,fleet/postgres/*.go fleet/postgres/help.txt fleet/postgres/schema.sql fleet/lease/*.go internal/*/*) \
 	fleet/postgres/go.mod fleet/postgres/go.sum
 
-flock-postgres: $(POSTGRES_SOURCES) build/version  ## the same in PostgreSQL
+flock-postgres: $(POSTGRES_SOURCES) build/version | fleet/postgres/man/flock-postgres.1  ## the same in PostgreSQL
 	$(POSTGRESBUILD) -o ../../$@ .
 
 demo-etcd: flock-etcd         ## build, and start three members of etcd to try it with, until Ctrl-C
@@ -37,10 +37,10 @@ test-postgres: flock flock-postgres ## run the tests of flock-postgres over Post
 	sh completions/test.sh ./flock-postgres
 	sh packaging/test.sh ./flock ./flock-postgres
 
-torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m)
+torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m; FLOCK_BESIDE=folder of another build's programs)
 	cd fleet/etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .
 
-torture-postgres: flock-postgres ## kill flock-postgres, its command and its server at random (FLOCK_TORTURE=5m)
+torture-postgres: flock-postgres ## kill flock-postgres, its command and its server at random (likewise)
 	cd fleet/postgres && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$|TestNewcomers' ./test
 
 bench-etcd: flock-etcd        ## measure beside etcdctl lock

@@ -18,7 +18,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$top"
 if ! { [ -e .git ] && git ls-files -z >"$tmp/files" 2>/dev/null; }; then
-	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./flock-etcd -o -path ./flock-postgres -o -path ./packaging/source-version -o -path ./.git \) -prune \
+	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./flock-etcd -o -path ./flock-postgres -o \
+		-path ./fleet/etcd/man -o -path ./fleet/postgres/man -o -path ./packaging/source-version -o -path ./.git \) -prune \
 		-o -type f -print | sed 's,^\./,,' | tr '\n' '\0' >"$tmp/files"
 fi
 mkdir "$tmp/$name"

@@ -85,54 +85,6 @@ func (s *store) newClient() (*clientv3.Client, error) {
 	return clientv3.New(conf)
 }
 
-// connectAnew returns a new client that is connected, or knows why it is not. While one is silent the next one tries,
-// more and more of them: whatever stands behind the address may give them a frozen server, too.
-func (s *store) connectAnew(ctx context.Context) (*clientv3.Client, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	connected := make(chan *clientv3.Client)
-	for wait := s.link.Pace(); ; wait = min(wait*5/4, lease.ToConnect) {
-		c, err := s.newClient()
-		if err != nil {
-			return nil, err
-		}
-		go func() {
-			limited, cancel := context.WithTimeout(ctx, 5*time.Second)
-			defer cancel()
-			if awaitConnection(limited, c.ActiveConnection()) {
-				select {
-				case connected <- c:
-					return
-				case <-ctx.Done():
-				}
-			}
-			c.Close()
-		}()
-		select {
-		case c := <-connected:
-			return c, nil
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// awaitConnection waits until something is connected, or nothing can be, and reports whether it was so before the
-// context ended.
-func awaitConnection(ctx context.Context, conn *grpc.ClientConn) bool {
-	conn.Connect()
-	for {
-		state := conn.GetState()
-		if state == connectivity.Ready || state == connectivity.TransientFailure {
-			return true
-		}
-		if !conn.WaitForStateChange(ctx, state) {
-			return false
-		}
-	}
-}
-
 // failFast makes a request fail when no server can be connected, with the reason. By default it would wait for its
 // deadline, and have that for a reason.
 func failFast(ctx context.Context, method string, request, answer any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
@@ -143,37 +95,35 @@ func failFast(ctx context.Context, method string, request, answer any, c *grpc.C
 // A call is one attempt to make a request. It must have the same effect however often it is made.
 type call[T any] func(context.Context, *clientv3.Client) (T, error)
 
-// ask makes a request until there is an answer or the context ends: attempts by the current client and, when that is
-// silent, by new ones, too.
+// ask makes a request until there is an answer or the context ends: by the current client and, when that is silent, by
+// new ones, too.
 func ask[T any](ctx context.Context, s *store, call call[T]) (answer T, err error) {
-	if _, err := s.logIn(ctx); err != nil {
-		return answer, err
-	}
 	first, err := s.current()
 	if err != nil {
 		return answer, err
 	}
-	byCurrent := func(ctx context.Context) (answer T, err error) {
-		c, err := s.current()
-		if err != nil {
-			return answer, err
-		}
-		return attempt(ctx, s, c, call)
+	if _, err := s.logIn(ctx); err != nil {
+		return answer, err
 	}
-	byNew := func(ctx context.Context) (answer T, err error) {
-		c, err := s.connectAnew(ctx)
+	return lease.Ask(ctx, s.link, func(ctx context.Context, anew bool) (answer T, err error) {
+		get := s.current
+		if anew {
+			get = s.newClient
+		}
+		c, err := get()
 		if err != nil {
 			return answer, err
 		}
 		answer, err = attempt(ctx, s, c, call)
-		if ctx.Err() == nil && !isUnanswered(err) {
+		switch {
+		case !anew:
+		case ctx.Err() == nil && !isUnanswered(err):
 			s.replace(first, c)
-		} else {
+		default:
 			go c.Close()
 		}
 		return answer, err
-	}
-	return lease.Ask(ctx, s.link, byCurrent, byNew)
+	})
 }
 
 // attempt makes one attempt by a client.

@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -260,5 +264,23 @@ func TestReplace(t *testing.T) {
 	s.replace(silent, second)
 	if now, err := s.current(); now != first || err != nil {
 		t.Errorf("%p, not %p: %v", now, first, err)
+	}
+}
+
+// A certificate that is not trusted is refused at once: what this side refuses is no answer of the server, after which
+// the request that gives up the claim would go on for a second.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.EnableHTTP2, server.Config.ErrorLog = true, log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	s := storeFor(t, map[string]string{
+		"ETCDCTL_ENDPOINTS": "https://" + server.Listener.Addr().String(), "ETCDCTL_DIAL_TIMEOUT": "1m",
+	})
+	_, _, err := lease.Acquire(t.Context(), s.link, s, lease.Claim{Name: "name", Mode: lease.Exclusive})
+	var no *lease.Error
+	if !errors.As(err, &no) || no.Status != 64 || no.Hint != "see ETCDCTL_CACERT" || s.link.Reached() {
+		t.Errorf("%v, reached: %v, %d attempts repeated", err, s.link.Reached(), s.link.Repeats())
 	}
 }

@@ -15,24 +15,11 @@ import (
 	"example.org/flock/fleet/lease"
 )
 
-// Life implements lease.Held. The time is counted by our own clock, from before the request was sent that etcd then
-// answered. So etcd can only think that the lease ends later.
-func (c *contender) Life() (since, ttl time.Duration) { return time.Duration(c.sent.Load()), c.granted }
-
-// grantPlaces has etcd make the lease of both places.
-func (c *contender) grantPlaces(ctx context.Context) (err error) {
-	var sent time.Duration
-	c.lease, sent, c.granted, err = c.grant(ctx, c.ttl)
-	c.sent.Store(int64(sent))
-	return err
-}
-
-// grant has etcd make a lease, and returns how long that lives after a time before the request was sent. The ID counts
-// in any case, because a request may have its effect without an answer. It is chosen here, so that a request that is
-// made twice makes one lease.
-func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, sent, ttl time.Duration, err error) {
+// grant has etcd make a lease, and returns its life. The ID counts in any case, because a request may have its effect
+// without an answer. It is chosen here, so that a request that is made twice makes one lease.
+func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, l lease.Life, err error) {
 	id = clientv3.LeaseID(rand.Int64N(math.MaxInt64) + 1)
-	sent = lease.Now()
+	l.Since = lease.Now()
 	granted, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
 		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx,
 			&etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
@@ -41,10 +28,12 @@ func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, 
 		}
 		return r.GetTTL(), err
 	})
-	return id, sent, time.Duration(granted) * time.Second, err
+	l.TTL = time.Duration(granted) * time.Second
+	return id, l, err
 }
 
-// renew keeps the lease of a place alive, and returns what the place sees.
+// look returns what is before a place, as a majority of the servers knows it, and keeps its lease alive if it is to.
+// The error is lease.ErrLost if its key is gone.
 //
 // The answer to a keep-alive alone does not prove that the lease lives. A server that is no leader any more may answer
 // as well while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is
@@ -55,12 +44,12 @@ func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, 
 //	one leader                                 yes, it has prolonged it
 //	a later one, since the first was sent      yes, it gave it that when it came into office
 //	a later one, from before that on           not known: the read shows its term, which is not the same
-func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
-	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) {
+func (c *contender) look(ctx context.Context, p *place, renews bool) (view, error) {
+	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (v view, err error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		sent, term, kept := lease.Now(), uint64(0), make(chan error, 1)
-		go func() {
+		keepAlive := func() {
 			if c.cooldown != 0 && c.From != lease.FromStart {
 				client.KeepAliveOnce(ctx, c.cooldown)
 			}
@@ -69,17 +58,26 @@ func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 				term = r.RaftTerm
 			}
 			kept <- err
-		}()
-		v, err := c.lookBy(ctx, client, p)
-		if err == nil {
-			err = <-kept
 		}
-		if err == nil && term != v.term {
+		if renews {
+			go keepAlive()
+		}
+		r, err := client.Txn(ctx).If(p.exists()).
+			Then(p.get(clientv3.WithMaxCreateRev(p.revision - 1))).Commit()
+		switch {
+		case err != nil:
+			return v, err
+		case !r.Succeeded:
+			return v, lease.ErrLost
+		}
+		if c.see(&v, p, r); !renews {
+			return v, nil
+		}
+		if err = <-kept; err == nil && term != v.term {
 			err = errNewLeader
 		}
 		if err == nil {
-			// Of two at once the earlier one may remain, which does no harm.
-			c.sent.Store(max(c.sent.Load(), int64(sent)))
+			v.life = lease.Life{Since: sent, TTL: c.granted}
 		}
 		return v, err
 	})

@@ -65,8 +65,9 @@ func holderAt(t *testing.T, m *leaseMember) *contender {
 	c := &contender{store: s, Claim: lease.Claim{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour},
 		base: "/flock/name/", first: place{key: "first", revision: 1}, place: place{key: "key", revision: 1}}
 	var err error
-	if c.lease, _, c.granted, err = s.grant(t.Context(), 3600); err == nil {
-		c.cooldown, _, _, err = s.grant(t.Context(), 3600)
+	c.granted, c.heldAt = time.Hour, 1
+	if c.lease, _, err = s.grant(t.Context(), 3600); err == nil {
+		c.cooldown, _, err = s.grant(t.Context(), 3600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +93,7 @@ func TestCooldownIsNotLost(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentTxn: true}
 	c := holderAt(t, m)
-	if c.Release(untilAsked(t, &m.txns), lease.End{Fate: lease.Ended}) == nil {
+	if c.Release(untilAsked(t, &m.txns), lease.End{Fate: lease.Ended, Cools: time.Hour}) == nil {
 		t.Error("the cooldown was prolonged")
 	}
 	if n := m.revokes.Load(); n != 0 {
@@ -105,7 +106,9 @@ func TestReleaseOfBoth(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentRevoke: true}
 	c := holderAt(t, m)
-	c.Release(t.Context(), lease.End{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	c.Release(ctx, lease.End{})
 	if n := m.revokes.Load(); n < 2 {
 		t.Errorf("%d requests to revoke two leases", n)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/fleet/lease"
@@ -24,36 +24,28 @@ import (
 // Both are on the condition that its place is there, so nothing is written by one that has lost the lock. Then there is
 // no end, nor if it is killed.
 
-// A lastRun is the value of that key.
-type lastRun struct {
-	value
-	Key    string `json:"key"`             // of its place
-	Token  int64  `json:"token,omitempty"` // of an exclusive holder
-	Ended  int64  `json:"ended,omitempty"` // Unix time
-	Status *int   `json:"status,omitempty"`
-	Signal *int   `json:"signal,omitempty"` // that has killed the command, instead of the status
-}
-
-func (r lastRun) String() string {
-	text, _ := json.Marshal(r)
-	return string(text)
-}
-
 func lastKey(base string) string { return base + "last" }
 
+// run returns the value of that key; its Key is that of the place.
+func (c *contender) run() lease.LastRun {
+	r := lease.LastRun{Contender: c.self, Token: c.Token()}
+	r.Key = c.place.key
+	return r
+}
+
 // beginRun writes the run.
-func (c *contender) beginRun() clientv3.Op { return clientv3.OpPut(lastKey(c.base), c.run.String()) }
+func (c *contender) beginRun() clientv3.Op { return clientv3.OpPut(lastKey(c.base), toJSON(c.run())) }
 
 // endRun writes the run with its end, unless another one has got the lock since, which only shared locks and permits
 // admit. This one is the last if nothing was written since it had the lock, or else if what is written is its own run.
 // (A transaction has no "or": so the second condition is that of another one within.)
 func (c *contender) endRun(end lease.End) clientv3.Op {
-	key, ended := lastKey(c.base), c.run
+	key, ended := lastKey(c.base), c.run()
 	ended.Ended = time.Now().Unix()
 	ended.Status, ended.Signal = end.Written()
-	put := []clientv3.Op{clientv3.OpPut(key, ended.String())}
+	put := []clientv3.Op{clientv3.OpPut(key, toJSON(ended))}
 	noneSince := clientv3.Compare(clientv3.ModRevision(key), "<", c.heldAt+1)
-	isOwn := clientv3.Compare(clientv3.Value(key), "=", c.run.String())
+	isOwn := clientv3.Compare(clientv3.Value(key), "=", toJSON(c.run()))
 	orIfOwn := clientv3.OpTxn([]clientv3.Cmp{isOwn}, put, nil)
 	return clientv3.OpTxn([]clientv3.Cmp{noneSince}, put, []clientv3.Op{orIfOwn})
 }
@@ -70,19 +62,13 @@ func (c *contender) commitWith(ctx context.Context, run clientv3.Op, conditions 
 }
 
 // last returns the run that has got a lock last, of the keys of that lock; nil: there is none.
-func (s *store) last(name string, keys []*mvccpb.KeyValue) *lease.LastRun {
-	for _, kv := range keys {
-		if string(kv.Key) != lastKey(s.base(name)) {
-			continue
+func (s *store) last(name string, answer *etcdserverpb.ResponseOp) *lease.LastRun {
+	for _, kv := range answer.GetResponseRange().GetKvs() {
+		if r := new(lease.LastRun); string(kv.Key) == lastKey(s.base(name)) {
+			json.Unmarshal(kv.Value, r)
+			r.ID, r.Key = r.Key[strings.LastIndex(r.Key, "/")+1:], string(kv.Key)
+			return r
 		}
-		var r lastRun
-		json.Unmarshal(kv.Value, &r)
-		run := &lease.LastRun{Contender: r.contender(), Status: r.Status, Signal: r.Signal}
-		run.ID, run.Key = r.Key[strings.LastIndex(r.Key, "/")+1:], string(kv.Key)
-		if r.Ended != 0 {
-			run.Ended = time.Unix(r.Ended, 0)
-		}
-		return run
 	}
 	return nil
 }

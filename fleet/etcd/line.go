@@ -6,14 +6,11 @@ import (
 	"errors"
 	"math"
 	"net/url"
-	"os"
-	"os/user"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/fleet/lease"
@@ -67,87 +64,75 @@ type contender struct {
 	lease.Claim
 	base         string           // of the keys of the lock
 	first, place place            // that for the cooldown, which may be none, and that for the lock
+	ahead        []*place         // where it waits, and what comes then
+	before       view             // what it has seen there
 	lease        clientv3.LeaseID // of both places; 0: not yet
 	granted      time.Duration    // how long etcd keeps it after each time that it was kept alive
-	sent         atomic.Int64     // when the last request was sent that is known to have had its effect
 	cooldown     clientv3.LeaseID // of the cooldown that follows if this process dies; 0: none
 	seen         atomic.Int64     // a revision of etcd at which its place was there
-	started      time.Duration    // when it got the lock
-	heldAt       int64            // a revision of etcd at which it had the lock
-	run          lastRun          // the run of its command, when it has the lock
+	heldAt       int64            // a revision of etcd at which it had the lock; 0: it has not had it
+	self         lease.Contender  // what the keys of its places say of it
 	isWritten    bool             // the run was written, or is about to be
 }
 
-// A value is that of the key of a place.
-type value struct {
-	Host    string `json:"host"`
-	PID     int    `json:"pid"`
-	User    string `json:"user"`
-	Since   int64  `json:"since"`             // Unix time at which it came or got the lock
-	Permits int    `json:"permits,omitempty"` // as its option says
-	Until   int64  `json:"until,omitempty"`   // Unix time at which its cooldown ends, if it has begun
+// describe returns the value of the key of a place; until is when the cooldown ends, 0: it has not begun.
+func (c *contender) describe(until int64) string {
+	v := c.self
+	v.Until = until
+	return toJSON(v)
 }
 
-// describe returns the value for this process, whose cooldown ends then; 0: it has not begun.
-func (c *contender) describe(until int64) string {
-	v := c.run.value
-	if v.Since == 0 { // it does not have the lock
-		v = c.newValue()
-	}
-	v.Until = until
+func toJSON(v any) string {
 	text, _ := json.Marshal(v)
 	return string(text)
 }
 
-// newValue returns the value for this process, which comes or gets the lock now.
-func (c *contender) newValue() value {
-	v := value{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
-	v.Host, _ = os.Hostname()
-	if u, err := user.Current(); err == nil {
-		v.User = u.Username
-	}
-	return v
-}
-
 func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscape(name) + "/" }
 
-// Acquire implements lease.Backend.
-func (s *store) Acquire(ctx context.Context, claim lease.Claim) (lease.Held, error) {
+// Contend implements lease.Backend.
+func (s *store) Contend(claim lease.Claim) lease.Lock {
 	if s.warns {
 		time.AfterFunc(time.Second, func() { s.warnedOfOld.Do(s.warnOfOld) }) // most are done by then
 	}
 	base := s.base(claim.Name)
 	c := &contender{store: s, Claim: claim, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
-		place: place{mode: claim.Mode, line: base + "line/"}}
-	if err := c.enter(ctx); err != nil {
-		c.leave()
-		return nil, err
+		place: place{mode: claim.Mode, line: base + "line/"}, self: lease.Self()}
+	c.self.Permits = claim.Permits
+	if c.Cooldown > 0 {
+		c.ahead = append(c.ahead, &c.first)
 	}
-	return c, nil
+	c.ahead = append(c.ahead, &c.place)
+	return c
 }
 
-// enter waits for the lock.
-func (c *contender) enter(ctx context.Context) (err error) {
-	places := []*place{&c.first, &c.place}
-	if c.Cooldown == 0 {
-		places = places[1:]
-	}
-	for _, p := range places {
-		v, err := c.takePlace(ctx, p)
-		if err == nil {
-			err = c.await(ctx, p, v)
+// Step implements lease.Lock.
+func (c *contender) Step(ctx context.Context, renews bool) (out lease.Line, life lease.Life, err error) {
+	for len(c.ahead) > 0 {
+		p, v := c.ahead[0], view{}
+		if p.revision == 0 {
+			v, err = c.takePlace(ctx, p)
+		} else {
+			v, err = c.look(ctx, p, renews)
 		}
-		if err != nil {
-			return err
+		life.Prolong(v.life)
+		if c.before = v; err != nil || len(v.out) > 0 {
+			return v.out, life, err
+		}
+		if v.revision != 0 { // else nothing is known of the place yet
+			c.ahead, renews = c.ahead[1:], false
 		}
 	}
-	c.started, c.heldAt = lease.Now(), c.seen.Load()
-	c.run = lastRun{value: c.newValue(), Key: c.place.key, Token: c.Token()}
+	return nil, life, c.begin(ctx)
+}
+
+// begin has the lock begin.
+func (c *contender) begin(ctx context.Context) (err error) {
+	c.heldAt, c.self.Since = c.seen.Load(), time.Now().Unix()
 	if c.Cooldown == 0 || c.From == lease.FromSuccess {
 		return nil // the first place ends with the other one
 	}
 	var begin clientv3.Op // unless it is from the start it is renewed with the lock, as long as this process lives
-	c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
+	c.cooldown, begin, err = c.coolDown(ctx, c.Cooldown, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
 	if err != nil {
 		return err
 	}
@@ -160,6 +145,7 @@ type view struct {
 	term     uint64
 	revision int64      // of etcd
 	out      lease.Line // who keeps it out; if nobody does it is entitled
+	life     lease.Life // of its place, if that was renewed
 }
 
 // get is the request for those who may keep a place out.
@@ -170,32 +156,40 @@ func (p *place) get(options ...clientv3.OpOption) clientv3.Op {
 	return clientv3.OpGet(p.line, append(options, clientv3.WithPrefix(), clientv3.WithKeysOnly())...)
 }
 
-// view reads the answer to get.
-func (c *contender) view(p *place, h *etcdserverpb.ResponseHeader, answer *etcdserverpb.ResponseOp) view {
-	return view{h.RaftTerm, h.Revision, c.line(answer).KeepOut(lease.Contender{Mode: p.mode, Permits: c.Permits})}
+// see reads the answer to get, when the place is there.
+func (c *contender) see(v *view, p *place, r *clientv3.TxnResponse) {
+	c.seen.Store(r.Header.Revision)
+	v.term, v.revision = r.Header.RaftTerm, r.Header.Revision
+	v.out = c.line(r.Responses[0]).KeepOut(lease.Contender{Mode: p.mode, Permits: c.Permits})
 }
 
 // takePlace makes a place at the end of a line, and returns what is before it. A newcomer that may be refused looks
-// first, and again until it has its place or is refused: see admit.
+// first: see admit. If others are faster than it there is no place yet, and no view.
 func (c *contender) takePlace(ctx context.Context, p *place) (v view, err error) {
-	mayBeRefused := c.lease == 0 && (c.Nonblock || c.Queued)
-	for isIn := false; !isIn; {
-		var conditions []clientv3.Cmp
-		if mayBeRefused {
-			conditions, err = c.admit(ctx)
-		}
-		if err == nil && c.lease == 0 {
-			err = c.grantPlaces(ctx)
-		}
-		if err == nil {
-			v, isIn, err = c.putPlace(ctx, p, conditions)
-		}
-		if err != nil {
-			return v, err
-		}
+	conditions := []clientv3.Cmp{}
+	if isNew := c.seen.Load() == 0; isNew && (c.Nonblock || c.Queued) {
+		conditions, err = c.admit(ctx)
 	}
-	if c.seen.Store(p.revision); len(v.out) > 0 && c.Nonblock {
-		return v, lease.ErrTaken
+	if err == nil && c.lease == 0 {
+		c.lease, v.life, err = c.grant(ctx, c.ttl)
+		c.granted = v.life.TTL
+	}
+	if err != nil {
+		return v, err
+	}
+	p.key = c.base + middles[p.mode] + strconv.FormatInt(int64(c.lease), 16)
+	isMissing := clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)
+	put := clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))
+	r, err := c.commit(ctx, append(conditions, isMissing), []clientv3.Op{p.get(), put},
+		clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+	if err != nil {
+		return v, err
+	}
+	if r.Succeeded {
+		p.revision = r.Header.Revision
+		c.see(&v, p, r)
+	} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 {
+		p.revision = keys[0].CreateRevision // by an earlier attempt, which had its effect, but no answer
 	}
 	return v, nil
 }
@@ -220,90 +214,33 @@ func (c *contender) admit(ctx context.Context) ([]clientv3.Cmp, error) {
 	return []clientv3.Cmp{noneSince}, nil
 }
 
-// putPlace makes the key of a place, and returns what is before it. If the conditions do not hold there is no place.
-func (c *contender) putPlace(ctx context.Context, p *place, conditions []clientv3.Cmp) (v view, isIn bool, err error) {
-	p.key = c.base + middles[p.mode] + strconv.FormatInt(int64(c.lease), 16)
-	isMissing := clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)
-	put := clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))
-	r, err := c.commit(ctx, append(conditions, isMissing), []clientv3.Op{p.get(), put},
-		clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
-	switch {
-	case err != nil:
-		return v, false, err
-	case r.Succeeded:
-		p.revision = r.Header.Revision
-		return c.view(p, r.Header, r.Responses[0]), true, nil
+// Wait implements lease.Lock. A watch tells of changes, unless its server is frozen.
+func (c *contender) Wait(ctx context.Context, until time.Duration) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	p, out := c.ahead[0], c.before.out
+	last, deleted := out[len(out)-1], 1
+	if last.Mode == lease.Permit && p.mode == lease.Permit { // any of them may be done first
+		last.Key, deleted = c.base+middles[lease.Permit], len(out)-c.Permits+1
 	}
-	keys := r.Responses[0].GetResponseRange().Kvs
-	if isIn = len(keys) > 0; isIn { // by an earlier attempt, which had its effect, but no answer
-		p.revision = keys[0].CreateRevision
-		v, err = c.look(ctx, p)
+	select {
+	case <-c.watch(watching, last.Key, c.before.revision, deleted):
+	case <-time.After(min(until-lease.Now(), 10*time.Second)):
+	case <-ctx.Done():
 	}
-	return v, isIn, err
 }
 
-// look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is
-// gone.
-func (c *contender) look(ctx context.Context, p *place) (view, error) {
-	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) {
-		return c.lookBy(ctx, client, p)
-	})
-}
-
-func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *place) (view, error) {
-	r, err := client.Txn(ctx).If(p.exists()).
-		Then(p.get(clientv3.WithMaxCreateRev(p.revision - 1))).Commit()
-	switch {
-	case err != nil:
-		return view{}, err
-	case !r.Succeeded:
-		return view{}, lease.ErrLost
-	}
-	c.seen.Store(r.Header.Revision)
-	return c.view(p, r.Header, r.Responses[0]), nil
-}
-
-// await waits until a place is entitled. The error is lease.ErrLost if etcd has dropped it.
-//
-// A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two
-// requests in six tenths of the TTL, or in ten seconds if that is less.
-func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
-	for len(v.out) > 0 && err == nil {
-		watching, stop := context.WithCancel(ctx)
-		last, deleted := v.out[len(v.out)-1], 1
-		if last.Mode == lease.Permit && p.mode == lease.Permit { // any of them may be done first
-			last.Key, deleted = c.base+middles[lease.Permit], len(v.out)-c.Permits+1
-		}
-		changed := c.watch(watching, last.Key, v.revision, deleted)
-		since, ttl := c.Life()
-		c.link.Taken()
-		select {
-		case <-changed:
-			v, err = c.look(ctx, p)
-		case <-time.After(since + min(ttl*6/10, 10*time.Second) - lease.Now()):
-			v, err = c.renew(ctx, p)
-		case <-ctx.Done():
-			err = c.link.Unreachable(ctx)
-		}
-		stop()
-	}
-	return err
-}
-
-// coolDown has the key in the first line stay for so long, by a lease of its own.
-func (c *contender) coolDown(ctx context.Context, long time.Duration) (
+// coolDown has the key in the first line stay, by a lease of its own, for a time that is longer than the cooldown if
+// the lease is to be kept alive.
+func (c *contender) coolDown(ctx context.Context, cools, stays time.Duration) (
 	id clientv3.LeaseID, put clientv3.Op, err error) {
-	id, _, _, err = c.grant(ctx, int64(math.Ceil(long.Seconds())))
-	return id, clientv3.OpPut(c.first.key, c.describe(c.coolsUntil().Unix()), clientv3.WithLease(id)), err
+	id, _, err = c.grant(ctx, int64(math.Ceil(stays.Seconds())))
+	return id, c.putCooldown(id, cools), err
 }
 
-// coolsUntil returns when a cooldown ends that begins now, or has begun with the command.
-func (c *contender) coolsUntil() time.Time {
-	began := lease.Now()
-	if c.From == lease.FromStart {
-		began = c.started
-	}
-	return time.Now().Add(began + c.Cooldown - lease.Now())
+// putCooldown writes the cooldown, which lasts for so long from now on.
+func (c *contender) putCooldown(id clientv3.LeaseID, cools time.Duration) clientv3.Op {
+	return clientv3.OpPut(c.first.key, c.describe(time.Now().Add(cools).Unix()), clientv3.WithLease(id))
 }
 
 // writeRun writes since when this place has the lock, and the run of its command.
@@ -320,7 +257,7 @@ func (c *contender) writeRun(ctx context.Context, with ...clientv3.Op) error {
 	return err
 }
 
-// Token implements lease.Held.
+// Token implements lease.Lock.
 func (c *contender) Token() int64 {
 	if c.Mode == lease.Exclusive {
 		return c.place.revision
@@ -328,13 +265,13 @@ func (c *contender) Token() int64 {
 	return 0
 }
 
-// Renew implements lease.Held.
-func (c *contender) Renew(ctx context.Context) error {
-	_, err := c.renew(ctx, &c.place)
-	return err
+// Renew implements lease.Lock.
+func (c *contender) Renew(ctx context.Context) (lease.Life, error) {
+	v, err := c.look(ctx, &c.place, true)
+	return v.life, err
 }
 
-// Lost implements lease.Held: it watches the key. It also writes since when it has the lock.
+// Lost implements lease.Lock: it watches the key. It also writes since when it has the lock.
 func (c *contender) Lost() <-chan struct{} {
 	if !c.isWritten {
 		c.isWritten = true
@@ -343,36 +280,36 @@ func (c *contender) Lost() <-chan struct{} {
 	return c.watch(context.Background(), c.place.key, c.seen.Load(), 1)
 }
 
-// Release implements lease.Held.
+// Release implements lease.Lock.
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself; that of the places is
 // revoked all the same if that takes long, or if there may be a request under way that makes the key again.
 func (c *contender) Release(ctx context.Context, end lease.End) error {
 	isOurs := []clientv3.Cmp{c.place.exists()}
-	aSecond, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	switch end.Fate {
-	case lease.NotStarted: // if writing that takes too long, half a second is left for the leases
-		half, cancel := context.WithTimeout(aSecond, time.Second/2)
-		defer cancel()
-		c.commit(half, isOurs, []clientv3.Op{c.endRun(end)})
-		c.revoke(aSecond, c.lease, c.cooldown)
+	case lease.NotStarted:
+		if c.heldAt != 0 { // if writing that takes too long, half a second is left for the leases
+			half, cancel := context.WithTimeout(ctx, time.Second/2)
+			defer cancel()
+			c.commit(half, isOurs, []clientv3.Op{c.endRun(end)})
+		}
+		c.revoke(ctx, c.lease, c.cooldown)
 		return nil
 	case lease.Killed:
 		var both sync.WaitGroup
-		both.Go(func() { c.confirmCooldown(aSecond) })
-		both.Go(func() { c.revoke(aSecond, c.lease) })
+		both.Go(func() { c.confirmCooldown(ctx, end.Cools) })
+		both.Go(func() { c.revoke(ctx, c.lease) })
 		both.Wait()
 		return nil
 	}
-	// The command has ended or failed: the key goes, and the cooldown begins or goes with it.
+	// The command has ended: the key goes, and the cooldown begins or goes with it.
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
-	switch long := time.Until(c.coolsUntil()); {
+	switch {
 	case c.Cooldown == 0:
-	case end.Fate == lease.Failed, long <= 0:
+	case end.Cools <= 0:
 		ops = append(ops, clientv3.OpDelete(c.first.key))
 	default:
-		_, begin, err := c.coolDown(ctx, long)
+		_, begin, err := c.coolDown(ctx, end.Cools, end.Cools)
 		if err != nil {
 			return errors.New("cannot set the cooldown: " + err.Error())
 		}
@@ -384,7 +321,7 @@ func (c *contender) Release(ctx context.Context, end lease.End) error {
 	case err != nil:
 		return err
 	case !r.Succeeded && c.link.Repeats() == before: // else an earlier attempt may have deleted the key
-		c.confirmCooldown(ctx)
+		c.confirmCooldown(ctx, end.Cools)
 		return lease.ErrLost
 	case c.granted > time.Minute || c.link.Repeats() > 0:
 		c.revoke(ctx, c.lease)
@@ -392,18 +329,10 @@ func (c *contender) Release(ctx context.Context, end lease.End) error {
 	return nil
 }
 
-// confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over. So
-// Break sees that its holder lives; if Break has deleted the key, it is there again.
-func (c *contender) confirmCooldown(ctx context.Context) {
+// confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over: Break
+// has perhaps deleted it.
+func (c *contender) confirmCooldown(ctx context.Context, cools time.Duration) {
 	if c.cooldown != 0 {
-		put := clientv3.OpPut(c.first.key, c.describe(c.coolsUntil().Unix()), clientv3.WithLease(c.cooldown))
-		c.commit(ctx, nil, []clientv3.Op{put})
+		c.commit(ctx, nil, []clientv3.Op{c.putCooldown(c.cooldown, cools)})
 	}
-}
-
-// leave gives up all that was asked for. Nobody should have to wait for that.
-func (c *contender) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	c.revoke(ctx, c.lease, c.cooldown)
 }

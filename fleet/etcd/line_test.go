@@ -93,7 +93,7 @@ func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember, no
 		etcdserverpb.RegisterMaintenanceServer(s, m)
 	})
 	s.link.Note = func(text string) { m.said.Store(&text) }
-	_, err := s.Acquire(ctx, lease.Claim{Name: "name", Mode: lease.Exclusive, Nonblock: nonblock})
+	_, _, err := lease.Acquire(ctx, s.link, s, lease.Claim{Name: "name", Mode: lease.Exclusive, Nonblock: nonblock})
 	return err
 }
 

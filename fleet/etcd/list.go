@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -25,12 +24,12 @@ func (s *store) List(ctx context.Context, name string) (lease.Line, *lease.LastR
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.line(r.Responses[0]), s.last(name, r.Responses[0].GetResponseRange().GetKvs()), nil
+	return s.line(r.Responses[0]), s.last(name, r.Responses[0]), nil
 }
 
 // line returns the places that keys stand for, in the order in which they were made.
 func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
-	keys := answer.GetResponseRange().Kvs
+	keys := answer.GetResponseRange().GetKvs()
 	slices.SortFunc(keys, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
 	for _, kv := range keys {
 		// NAME line MODE LEASE, or NAME cooldown x LEASE
@@ -40,22 +39,13 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 		if mode == "" {
 			continue // it is not ours
 		}
-		var v value
-		json.Unmarshal(kv.Value, &v) // there is none where only the keys were asked for
-		c := v.contender()
+		var c lease.Contender
+		json.Unmarshal(kv.Value, &c) // there is none where only the keys were asked for
 		c.Lock, c.Mode, c.ID, c.Key = words[0], mode, words[3], string(kv.Key)
-		if v.Until != 0 {
-			c.Until = time.Unix(v.Until, 0)
-			c.Cure = "etcdctl del '" + strings.ReplaceAll(c.Key, "'", `'\''`) + "'"
-		}
+		c.Cure = "etcdctl del '" + strings.ReplaceAll(c.Key, "'", `'\''`) + "'"
 		line = append(line, c)
 	}
 	return line
-}
-
-// contender returns what a value says of one.
-func (v value) contender() lease.Contender {
-	return lease.Contender{Permits: v.Permits, Host: v.Host, PID: v.PID, User: v.User, Since: time.Unix(v.Since, 0)}
 }
 
 // modeOf returns the mode of a place by the words of its key; empty: it is no place. One in the line for the lock that
@@ -74,28 +64,12 @@ func modeOf(line, letter string) lease.Mode {
 	return lease.Exclusive
 }
 
-// Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost
-// (confirmCooldown): by its new ModRevision, Break knows that, and leaves the cooldown. The holder has two seconds for
-// that; one that needs longer finds its cooldown deleted, and makes it again.
+// Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost:
+// see confirmCooldown.
 func (s *store) Break(ctx context.Context, key string) error {
 	at := strings.LastIndex(key, "/") + 1
 	base, id := strings.TrimSuffix(key[:at], middles[lease.Exclusive]), key[at:]
 	cooldown := base + middles[lease.Cooldown] + id // if it has one
-	r, err := s.commit(ctx, nil,
-		[]clientv3.Op{clientv3.OpDelete(key), clientv3.OpGet(cooldown, clientv3.WithKeysOnly())})
-	if err != nil {
-		return err
-	}
-	found := r.Responses[1].GetResponseRange().Kvs
-	if len(found) == 0 {
-		return nil
-	}
-	isUnconfirmed := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(cooldown), "=", found[0].ModRevision)}
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if r, err := s.commit(ctx, isUnconfirmed, nil); err != nil || !r.Succeeded {
-			return err
-		}
-	}
-	_, err = s.commit(ctx, isUnconfirmed, []clientv3.Op{clientv3.OpDelete(cooldown)})
+	_, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(key), clientv3.OpDelete(cooldown)})
 	return err
 }

@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -20,19 +21,20 @@ import (
 // A hold is the time in which the lock is held and the command runs.
 type hold struct {
 	*task
-	held Held
+	lock    Lock
+	life    Life
+	started time.Duration // when it began
 
-	renewals chan error // what Renew has returned
-	refusal  *Error     // of one since the last success; nil: there was none
-	started  bool       // the command has run
-	warned   bool       // the user knows that the server is silent
-	dropped  bool       // the server has dropped the lock
+	renewed chan func() // takes note of a renewal
+	refusal string      // of one since the last success; empty: there was none
+	hasRun  bool        // the command has started
+	warned  bool        // the user knows that the server is silent
+	dropped bool        // the server has dropped the lock
 }
 
 // deadlines returns until when the command may run.
 func (h *hold) deadlines() guard.Deadlines {
-	since, ttl := h.held.Life()
-	return guard.Deadlines{Term: since + ttl*6/10, Kill: since + ttl*8/10, End: since + ttl*9/10}
+	return guard.Deadlines{Term: h.life.at(6), Kill: h.life.at(8), End: h.life.at(9)}
 }
 
 // command is what the guard runs.
@@ -49,19 +51,19 @@ func (h *hold) execute() int {
 	h.printer.Flush() // before the command prints
 	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
 	h.guard.Give(guard.Message{Kind: guard.Run, Deadlines: h.deadlines(), Rules: h.command().Rules,
-		Token: h.held.Token()})
-	since, ttl := h.held.Life()
-	h.renewals = make(chan error)
+		Token: h.lock.Token()})
+	h.started, h.renewed = Now(), make(chan func())
 	var lost <-chan struct{} // from a moment on: many a command is done before this would be of use
-	aMoment, next := time.After(100*time.Millisecond), since+ttl/5
+	aMoment, next := time.After(100*time.Millisecond), h.life.at(2)
 	for {
+		ttl, silent, last := h.life.TTL, h.whenSilent(), h.deadlines().End-h.life.TTL/50
 		select {
 		case m, open := <-h.reports:
 			if !open {
 				return h.endOfGuard()
 			}
 			if m.Kind != guard.Ended && m.Kind != guard.Failed {
-				h.started = true
+				h.hasRun = true
 				h.command().Relay(m)
 				continue
 			}
@@ -74,24 +76,23 @@ func (h *hold) execute() int {
 		case sig := <-h.signals:
 			h.passOn(sig)
 		case <-aMoment:
-			lost = h.held.Lost()
-		case <-until(next):
-			if Now() >= next {
-				next = Now() + ttl/5
-				go h.renew(ctx, ttl*2/5)
-			}
-		case err := <-h.renewals:
-			h.takeNote(err)
-		case <-until(h.whenSilent()):
-			if Now() >= h.whenSilent() {
-				h.warn(h.link.Why())
-			}
-		case <-lost:
-			lost, aMoment, next = nil, time.After(ttl/5), Now()
-		case <-until(h.deadlines().End - ttl/50):
-			if Now() >= h.deadlines().End-ttl/50 { // the guard has had its time
+			lost = h.lock.Lost()
+		case <-until(min(next, silent, last)):
+			now := Now()
+			if now >= last { // the guard has had its time
 				return h.lose(Killed, h.guard.KillAll())
 			}
+			if now >= silent {
+				h.warn(h.link.Why())
+			}
+			if now >= next {
+				next = now + ttl/5
+				go h.renew(ctx, ttl*2/5)
+			}
+		case takeNote := <-h.renewed:
+			takeNote()
+		case <-lost:
+			lost, aMoment, next = nil, time.After(ttl/5), Now()
 		}
 	}
 }
@@ -110,22 +111,23 @@ func until(at time.Duration) <-chan time.Time { return time.After(min(at-Now(), 
 func (h *hold) renew(ctx context.Context, timeout time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := h.held.Renew(limited)
+	life, err := h.lock.Renew(limited)
 	select {
-	case h.renewals <- err:
+	case h.renewed <- func() { h.takeNote(life, err) }:
 	case <-ctx.Done():
 	}
 }
 
 // takeNote takes note of what Renew has returned.
-func (h *hold) takeNote(err error) {
+func (h *hold) takeNote(life Life, err error) {
 	var no *Error
 	switch {
 	case errors.Is(err, ErrLost):
 		h.dropped = true
 		h.guard.Give(guard.Message{Kind: guard.Abort})
 	case err == nil:
-		if h.refusal = nil; h.warned {
+		h.life.Prolong(life)
+		if h.refusal = ""; h.warned {
 			h.warned = false
 			h.note(h.program.Server + " has renewed the lock " + h.name)
 		}
@@ -134,7 +136,7 @@ func (h *hold) takeNote(err error) {
 			h.service.say("WATCHDOG=1")
 		}
 	case errors.As(err, &no) && no.Status != failure.ExTempFail:
-		if h.refusal = no; !h.warned {
+		if h.refusal = no.Text; !h.warned {
 			h.warn(no.Text + "\n" + no.Hint)
 		}
 	}
@@ -147,15 +149,13 @@ func (h *hold) whenSilent() time.Duration {
 	if h.warned {
 		return math.MaxInt64
 	}
-	since, ttl := h.held.Life()
-	return since + ttl/5 + max(ttl/5, 2*h.link.Slowness())
+	return h.life.at(2) + max(h.life.TTL/5, 2*h.link.Slowness())
 }
 
 // warn says that the lock is not renewed and why, before that costs the command its life.
 func (h *hold) warn(why string) {
 	h.warned = true
-	since, _ := h.held.Life()
-	h.note(h.program.Server + " has not renewed the lock " + h.name + " for " + seconds(Now()-since) +
+	h.note(h.program.Server + " has not renewed the lock " + h.name + " for " + seconds(Now()-h.life.Since) +
 		"; the command is terminated in " + seconds(h.deadlines().Term-Now()) + ": " + why)
 }
 
@@ -166,11 +166,11 @@ func seconds(d time.Duration) string {
 // endOfGuard ends what is left of the command when the guard was killed.
 func (h *hold) endOfGuard() int {
 	survivor := h.guard.KillAll()
-	if !h.started && survivor == 0 {
-		h.held.Release(context.Background(), End{Fate: Killed}) // it may have started the command just before
+	if !h.hasRun && survivor == 0 {
+		release(h.lock, h.cooling(End{Fate: Killed})) // it may have started the command just before
 		return h.guardGone("lost")
 	}
-	h.refusal = &Error{Text: "its guard was killed"}
+	h.refusal = "its guard was killed"
 	return h.lose(Killed, survivor)
 }
 
@@ -179,15 +179,14 @@ func (h *hold) end(m guard.Message) int {
 	switch {
 	case m.Kind == guard.Failed:
 		err := m.Failure(h.options.Command[0])
-		h.held.Release(context.Background(), End{Fate: NotStarted, Status: err.Status})
+		release(h.lock, End{Status: err.Status})
 		return h.printer.Fail(err)
-	case m.Cause == guard.Lost && !h.started:
+	case m.Cause == guard.Lost && !h.hasRun:
 		return h.lose(NotStarted, 0)
 	case m.Cause == guard.Lost:
 		return h.lose(Killed, m.Survivor)
 	}
-	_, ttl := h.held.Life()
-	ctx, cancel := context.WithTimeout(context.Background(), min(ttl, 10*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), min(h.life.TTL, 10*time.Second))
 	defer cancel()
 	go func() {
 		for sig := range h.signals {
@@ -199,17 +198,14 @@ func (h *hold) end(m guard.Message) int {
 	}()
 	end := End{Fate: Ended, Status: m.Number}
 	switch {
-	case !h.started: // a signal came before the start
-		end = End{Fate: NotStarted}
+	case !h.hasRun: // a signal came before the start
+		end = End{}
 	case m.Cause == guard.AtLimit:
 		end.Status = guard.StatusAtLimit
 	case m.Killed:
 		end.Signal = syscall.Signal(m.Number - 128)
 	}
-	if h.options.CooldownFrom == FromSuccess && end.Status != 0 {
-		end.Fate = Failed
-	}
-	err := h.held.Release(ctx, end)
+	err := h.lock.Release(ctx, h.cooling(end))
 	switch {
 	case h.dropped || errors.Is(err, ErrLost):
 		return h.report(h.droppedPlace() + " while the command ran; the command has ended")
@@ -219,16 +215,30 @@ func (h *hold) end(m guard.Message) int {
 	return h.guard.Status(m)
 }
 
+// cooling returns an end with how long the cooldown lasts from now on.
+func (h *hold) cooling(end End) End {
+	began := Now()
+	switch from := h.options.CooldownFrom; {
+	case h.options.Cooldown == 0 || end.Fate == NotStarted,
+		from == FromSuccess && (end.Fate == Killed || end.Status != 0):
+		return end
+	case from == FromStart:
+		began = h.started
+	case end.Fate == Killed: // as if this process had died
+		began = h.life.Since
+	}
+	end.Cools = began + h.options.Cooldown - Now()
+	return end
+}
+
 func (h *hold) droppedPlace() string { return h.program.Server + " has dropped " + h.program.Place }
 
 // lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit
 // status. A command that has not started as far as its guard has said, and may have all the same, counts as Killed.
 func (h *hold) lose(fate Fate, survivor int) int {
-	why := h.program.Lease + " was not kept alive in time"
+	why := cmp.Or(h.refusal, h.program.Lease+" was not kept alive in time")
 	if h.dropped {
 		why = h.droppedPlace()
-	} else if h.refusal != nil {
-		why = h.refusal.Text
 	}
 	text := "the command was killed"
 	switch {
@@ -236,11 +246,11 @@ func (h *hold) lose(fate Fate, survivor int) int {
 		text = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
 	case fate == NotStarted:
 		text = "the command was not started"
-	case !h.started:
+	case !h.hasRun:
 		text = "if the command was started, it was killed"
 	}
 	if survivor == 0 {
-		h.held.Release(context.Background(), End{Fate: fate})
+		release(h.lock, h.cooling(End{Fate: fate}))
 	}
 	return h.report(why + "; " + text)
 }

@@ -30,10 +30,8 @@ import (
 
 // A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open got.
 type Backend interface {
-	// Acquire waits for a lock. If it returns an error, it has given up its claim. The error is ErrTaken if
-	// Claim.Refused says so, that of Link.Unreachable if the context's time is over, or ErrLost if its place was lost
-	// meanwhile; then it is called again. Each time that it must wait it says why: see Link.Taken and Link.Unknown.
-	Acquire(ctx context.Context, c Claim) (Held, error)
+	// Contend returns the lock that a claim asks for. Nothing is asked of the server yet.
+	Contend(c Claim) Lock
 
 	// List returns the line of a lock, and the last run that got it; nil: there was none. Both are of one moment.
 	// Without a name it returns the lines of all locks, which may be interleaved, and no run.
@@ -43,34 +41,12 @@ type Backend interface {
 	Break(ctx context.Context, key string) error
 }
 
-// Held is a lock that is held.
-type Held interface {
-	// Token returns a number that grows from one exclusive holder to the next; 0: there is none.
-	Token() int64
-
-	// Life returns how long the server keeps the lock, and since when, on the clock of Now: from just before the last
-	// request was sent that the server has answered.
-	Life() (since, ttl time.Duration)
-
-	// Renew makes the server keep the lock, and the cooldown that began with it, for the TTL from now on. It may be
-	// called while another call is under way. The error is ErrLost if somebody else may have the lock already.
-	Renew(ctx context.Context) error
-
-	// Lost tells when the lock may be lost, if the server reports that by itself; then Renew says whether it is. It is
-	// called when the command has run for a moment, and again if the lock was not lost.
-	Lost() <-chan struct{}
-
-	// Release releases the lock and, unless the run was Killed, writes how it ended. If the lock was lost while the
-	// command ran, it does not write that, and returns ErrLost; a cooldown may still begin or go on. Unless the command
-	// has Ended or Failed it takes a second at most, because nobody waits for it.
-	Release(ctx context.Context, end End) error
-}
-
 // An End says how a run has ended.
 type End struct {
 	Fate
 	Status int            // of the command; if that was not started, of this program, or 0: it was not tried
 	Signal syscall.Signal // that killed the command; 0: none
+	Cools  time.Duration  // how long the cooldown lasts from now on; 0 or less: there is none
 }
 
 // Written returns the status or, instead of it, the signal, as a backend writes them down; nil: there is none.
@@ -85,22 +61,22 @@ func (e End) Written() (status, signal *int) {
 	return &e.Status, nil
 }
 
-// A LastRun is the last run that got a lock, as it was written down.
+// A LastRun is the last run that got a lock, as a backend writes it down.
 type LastRun struct {
-	Contender           // the ID is that of its place in the line, while it has one; the Key is where it is written
-	Ended     time.Time // zero: not written
-	Status    *int      // see End.Written
-	Signal    *int
+	Contender       // List sets the ID to that of its place in the line, and the Key to where it is written
+	Token     int64 `json:"token,omitempty"`  // of an exclusive holder
+	Ended     int64 `json:"ended,omitempty"`  // Unix time; 0: not written
+	Status    *int  `json:"status,omitempty"` // see End.Written
+	Signal    *int  `json:"signal,omitempty"`
 }
 
-// A Fate says what became of a command, and so of the cooldown.
+// A Fate says what became of a command.
 type Fate int
 
 const (
-	NotStarted Fate = iota // there is no cooldown: somebody else may be able to start it
-	Killed                 // because the lock was lost: a cooldown that began with the command goes on
-	Failed                 // there is no cooldown: it counts from a success
-	Ended                  // the cooldown begins now, unless it is from the start
+	NotStarted Fate = iota // somebody else may be able to start it
+	Killed                 // because the lock was lost
+	Ended
 )
 
 // A CooldownFrom says what a cooldown counts from, and so what is left of one when its holder dies.
@@ -112,11 +88,11 @@ const (
 	FromSuccess = cli.FromSuccess // there is none before the command has ended: a holder that dies has failed
 )
 
-// Now reads the clock of Held.Life.
+// Now reads the clock of a Life.
 func Now() time.Duration { return guard.Now() }
 
 var (
-	// The errors of Acquire, Renew and Release.
+	// The errors of Step, Renew and Release.
 	ErrTaken   = locks.ErrConflict
 	ErrTimeout = locks.ErrTimeout
 	ErrLost    = errors.New("the lock is lost")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,8 @@ import (
 
 // A fakeBackend is a server of one lock, as far as a test needs it. It is also what is held.
 type fakeBackend struct {
-	refusal   error         // of Acquire
-	waits     func()        // before Acquire returns
+	refusal   error         // of Step
+	waits     func()        // before Step returns
 	ttl       time.Duration // of the lock
 	renewals  error         // what Renew says
 	refusals  int32         // how often it says that; 0: always
@@ -33,7 +34,8 @@ type fakeBackend struct {
 	lostAtEnd bool
 	isLate    bool // half of the TTL is over when it is had
 	since     atomic.Int64
-	released  atomic.Int32
+	acquired  bool
+	released  atomic.Int32 // having been acquired
 	end       End
 	line      Line // nil: of one holder
 	last      *LastRun
@@ -42,7 +44,9 @@ type fakeBackend struct {
 	lists     atomic.Int32
 }
 
-func (f *fakeBackend) Acquire(context.Context, Claim) (Held, error) {
+func (f *fakeBackend) Contend(Claim) Lock { return f }
+
+func (f *fakeBackend) Step(context.Context, bool) (Line, Life, error) {
 	f.since.Store(int64(Now()))
 	if f.isLate {
 		f.since.Store(int64(Now() - f.ttl/2))
@@ -51,8 +55,11 @@ func (f *fakeBackend) Acquire(context.Context, Claim) (Held, error) {
 		f.waits()
 		f.since.Store(int64(Now()))
 	}
-	return f, f.refusal
+	f.acquired = f.refusal == nil
+	return nil, f.life(), f.refusal
 }
+
+func (f *fakeBackend) Wait(context.Context, time.Duration) {}
 
 func (f *fakeBackend) List(ctx context.Context, _ string) (Line, *LastRun, error) {
 	if f.link != nil {
@@ -67,25 +74,28 @@ func (f *fakeBackend) List(ctx context.Context, _ string) (Line, *LastRun, error
 	if f.line != nil {
 		return f.line, f.last, nil
 	}
-	return Line{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k", ID: "1"}}, f.last, nil
+	since := time.Now().Unix()
+	return Line{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: since, Key: "k", ID: "1"}}, f.last, nil
 }
 
 func (f *fakeBackend) Break(context.Context, string) error { return nil }
 func (f *fakeBackend) Token() int64                        { return 42 }
 func (f *fakeBackend) Lost() <-chan struct{}               { return nil }
 
-func (f *fakeBackend) Life() (since, ttl time.Duration) { return time.Duration(f.since.Load()), f.ttl }
+func (f *fakeBackend) life() Life { return Life{time.Duration(f.since.Load()), f.ttl} }
 
-func (f *fakeBackend) Renew(context.Context) error {
+func (f *fakeBackend) Renew(context.Context) (Life, error) {
 	if n := f.renewed.Add(1); f.renewals != nil && (f.refusals == 0 || n <= f.refusals) {
-		return f.renewals
+		return Life{}, f.renewals
 	}
 	f.since.Store(int64(Now()))
-	return nil
+	return f.life(), nil
 }
 
 func (f *fakeBackend) Release(_ context.Context, end End) error {
-	f.released.Add(1)
+	if f.acquired {
+		f.released.Add(1)
+	}
 	f.end = end
 	if f.lostAtEnd {
 		return ErrLost
@@ -102,6 +112,16 @@ func runBy(p *output.Printer, f *fakeBackend, words ...string) int {
 		Backend: "fake", Texts: map[string]string{"schema": "CREATE"},
 		Open: func(l *Link) (Backend, error) { f.link = l; return f, nil },
 	}, append([]string{"flock-fake"}, words...))
+}
+
+// failed is the fate of a command after whose end there is no cooldown, although it was started with one.
+const failed Fate = -1
+
+func (f *fakeBackend) fate(words []string) Fate {
+	if slices.Contains(words, "--cooldown") && f.end.Fate == Ended && f.end.Cools <= 0 {
+		return failed
+	}
+	return f.end.Fate
 }
 
 // TestStatuses has a server that does as it should, and some that do not.
@@ -126,10 +146,10 @@ func TestStatuses(t *testing.T) {
 			[]string{"--permits", "2", "name", "sh", "-c", `exit ${FLOCK_PERMIT-3}`}, 3, 1, Ended},
 		{"no command", &fakeBackend{ttl: long}, []string{"name", "/nonexistent"}, 69, 1, NotStarted},
 		{"failed, from success", &fakeBackend{ttl: long},
-			[]string{"--cooldown", "9", "--cooldown-from", "success", "name", "sh", "-c", "exit 7"}, 7, 1, Failed},
+			[]string{"--cooldown", "9", "--cooldown-from", "success", "name", "sh", "-c", "exit 7"}, 7, 1, failed},
 		{"at its limit, from success", &fakeBackend{ttl: long},
 			[]string{"--cooldown", "9", "--cooldown-from", "success", "--limit", ".1", "name",
-				"sh", "-c", "trap 'exit 0' TERM; while :; do sleep .1; done"}, 124, 1, Failed},
+				"sh", "-c", "trap 'exit 0' TERM; while :; do sleep .1; done"}, 124, 1, failed},
 		{"done, from success", &fakeBackend{ttl: long},
 			[]string{"--cooldown", "9", "--cooldown-from", "success", "name", "true"}, 0, 1, Ended},
 		{"failed, from the start", &fakeBackend{ttl: long},
@@ -158,9 +178,9 @@ func TestStatuses(t *testing.T) {
 		{"--holders, silence", &fakeBackend{isMute: true}, []string{"--holders", "name"}, 75, 0, NotStarted},
 	} {
 		status := runWith(c.f, c.words...)
-		if status != c.status || c.f.released.Load() != c.released || c.f.end.Fate != c.fate {
+		if status != c.status || c.f.released.Load() != c.released || c.f.fate(c.words) != c.fate {
 			t.Errorf("%s: status %d, expected %d; released %d times, fate %d",
-				c.what, status, c.status, c.f.released.Load(), c.f.end.Fate)
+				c.what, status, c.status, c.f.released.Load(), c.f.fate(c.words))
 		}
 	}
 }
@@ -201,9 +221,10 @@ func orNone(n *int) int {
 // TestLastRun: --holders lists the last run after the contenders, which change by it neither in number nor in status,
 // unless it has the lock. A line of its own cannot be forged by what its record says.
 func TestLastRun(t *testing.T) {
-	began := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)
+	began := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC).Unix()
 	number := func(n int) *int { return &n }
-	ended := began.Add(time.Minute)
+	ended := began + 60
+	until := "until " + clock(ended)
 	for _, c := range []struct {
 		last      LastRun
 		isHeld    bool
@@ -211,14 +232,14 @@ func TestLastRun(t *testing.T) {
 		want      string
 		status    int
 	}{
-		{LastRun{Ended: ended, Status: number(3)}, false, false, "until 2026-11-28 02:01:00 +0000, status 3", 1},
-		{LastRun{Ended: ended, Signal: number(9)}, false, false, "until 2026-11-28 02:01:00 +0000, signal 9", 1},
-		{LastRun{Ended: ended}, false, false, "until 2026-11-28 02:01:00 +0000, not started", 1},
-		{LastRun{}, false, false, "+0000, lost", 1},
-		{LastRun{}, false, true, "+0000, end unknown", 75},
-		{LastRun{Ended: ended, Status: number(0)}, true, false, "until 2026-11-28 02:01:00 +0000, status 0", 0},
+		{LastRun{Ended: ended, Status: number(3)}, false, false, until + ", status 3", 1},
+		{LastRun{Ended: ended, Signal: number(9)}, false, false, until + ", signal 9", 1},
+		{LastRun{Ended: ended}, false, false, until + ", not started", 1},
+		{LastRun{}, false, false, clock(began) + ", lost", 1},
+		{LastRun{}, false, true, clock(began) + ", end unknown", 75},
+		{LastRun{Ended: ended, Status: number(0)}, true, false, until + ", status 0", 0},
 		{LastRun{Contender: Contender{ID: "held"}}, true, false, "", 0},
-		{LastRun{Contender: Contender{ID: "cools"}}, false, false, "+0000, lost", 1},
+		{LastRun{Contender: Contender{ID: "cools"}}, false, false, clock(began) + ", lost", 1},
 	} {
 		c.last.Host, c.last.PID, c.last.User, c.last.Since, c.last.Key = "web\n1", 7, "ann", began, "name/last"
 		f := &fakeBackend{last: &c.last, line: Line{{Mode: Cooldown, ID: "cools", Until: began}}}
@@ -235,7 +256,7 @@ func TestLastRun(t *testing.T) {
 		status := p.Status(r.list())
 		rows := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		got := strings.Join(strings.Fields(rows[len(rows)-1]), " ")
-		isListed := strings.HasPrefix(got, "web?1 7 last ann 2026-11-28 02:00:00 +0000")
+		isListed := strings.HasPrefix(got, "web?1 7 last ann "+clock(began))
 		if status != c.status || isListed != (c.want != "") || !strings.Contains(got, c.want) ||
 			isListed && !strings.HasSuffix(got, " name/last") {
 			t.Errorf("%+v: status %d, %q", c, status, out.String())
@@ -254,11 +275,11 @@ func TestGuardEnded(t *testing.T) {
 // TestReportAgain waits for a lock until the report has been made three times.
 func TestReportAgain(t *testing.T) {
 	f := &fakeBackend{}
-	f.link = &Link{}
+	f.link = &Link{looked: make(chan struct{}, 1)}
 	o := &cli.Options{Reports: true, ReportAfter: 10 * time.Millisecond}
 	r := &task{printer: output.New("flock-fake"), backend: f, link: f.link, options: o, service: newService(),
-		guard: &guard.Guard{}, taken: make(chan struct{}, 1), name: "name"}
-	r.taken <- struct{}{}
+		guard: &guard.Guard{}, name: "name"}
+	f.link.KeptOut(taken)
 	got := make(chan struct{})
 	go func() {
 		for end := time.Now().Add(30 * time.Second); f.lists.Load() < 3 && time.Now().Before(end); {
@@ -283,7 +304,7 @@ func TestWhenSilent(t *testing.T) {
 	} {
 		f := &fakeBackend{ttl: 100 * time.Second}
 		f.since.Store(int64(Now() - c.age))
-		h := &hold{held: f, task: &task{link: &Link{}}}
+		h := &hold{lock: f, life: f.life(), task: &task{link: &Link{}}}
 		h.link.slowness.Store(int64(c.slowness))
 		if silent := Now() >= h.whenSilent(); silent != c.silent {
 			t.Errorf("%+v: silent %v", c, silent)
@@ -294,13 +315,13 @@ func TestWhenSilent(t *testing.T) {
 // A holder is warned at once of a refusal, and not of a renewal without an answer, which takes the reason from no loss.
 func TestRefusedRenewal(t *testing.T) {
 	no, silent := Denied("no\nask for it"), Unavailable("no answer")
-	h := &hold{held: &fakeBackend{ttl: time.Hour}, task: &task{printer: output.New("flock-fake"), link: &Link{}}}
+	h := &hold{life: Life{TTL: time.Hour}, task: &task{printer: output.New("flock-fake"), link: &Link{}}}
 	for _, c := range []struct {
 		renewal           error
 		warned, isRefused bool
 	}{{silent, false, false}, {no, true, true}, {no, true, true}, {silent, true, true}} {
-		h.takeNote(c.renewal)
-		if h.warned != c.warned || (h.refusal != nil) != c.isRefused {
+		h.takeNote(Life{}, c.renewal)
+		if h.warned != c.warned || (h.refusal != "") != c.isRefused {
 			t.Errorf("%v: warned %v, refused by %v", c.renewal, h.warned, h.refusal)
 		}
 	}
@@ -317,7 +338,7 @@ func TestSilentGuard(t *testing.T) {
 	var text strings.Builder
 	p := output.New("flock-fake")
 	p.Err = &text
-	h := &hold{held: f, task: &task{printer: p, program: Program{Lease: "its lease"}, link: &Link{}, guard: g,
+	h := &hold{lock: f, life: f.life(), task: &task{printer: p, program: Program{Lease: "its lease"}, link: &Link{}, guard: g,
 		options: &cli.Options{Command: []string{"true"}}, service: newService(), name: "name"}}
 	status := p.Status(h.execute())
 	want := "its lease was not kept alive in time; if the command was started, it was killed\n"
@@ -356,13 +377,13 @@ func TestUnread(t *testing.T) {
 		{"a refused renewal", &fakeBackend{renewals: Denied("no"), refusals: 1}, nil,
 			[]string{"name", "sh", "-c", `until [ -e "$WRITTEN" ]; do sleep .02; done`}, "not renewed"},
 		{"a report", &fakeBackend{}, func(f *fakeBackend, written <-chan struct{}) {
-			f.link.Taken()
+			f.link.KeptOut(Line{{Mode: Exclusive}})
 			<-written
 		}, []string{"--report", "0", "name", "true"}, "waiting for name, held by"},
 		{"a silent server", &fakeBackend{}, func(f *fakeBackend, written <-chan struct{}) {
 			f.link.TTL = 50 * time.Millisecond
 			f.link.TakeNote(nil)
-			Ask(context.Background(), f.link, func(context.Context) (int, error) {
+			Ask(context.Background(), f.link, func(context.Context, bool) (int, error) {
 				<-written
 				return 0, nil
 			})
@@ -455,8 +476,8 @@ func TestUnaskedWatchdog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &hold{held: f, task: &task{link: &Link{}, guard: g, service: newService()}}
-		h.takeNote(nil)
+		h := &hold{lock: f, life: f.life(), task: &task{link: &Link{}, guard: g, service: newService()}}
+		h.takeNote(f.life(), nil)
 		h.service.say("LAST=1")
 		g.Close()
 		b := make([]byte, 100)
@@ -477,9 +498,9 @@ func TestDroppedAtEnd(t *testing.T) {
 	var text strings.Builder
 	p := output.New("flock-fake")
 	p.Err = &text
-	h := &hold{held: &fakeBackend{ttl: time.Hour}, started: true, task: &task{printer: p, link: &Link{}, guard: g,
+	h := &hold{lock: &fakeBackend{}, life: Life{TTL: time.Hour}, hasRun: true, task: &task{printer: p, link: &Link{}, guard: g,
 		program: Program{Server: "it", Place: "its key"}, options: &cli.Options{}, name: "name"}}
-	h.takeNote(ErrLost)
+	h.takeNote(Life{}, ErrLost)
 	status := h.end(guard.Message{Kind: guard.Ended})
 	g.KillAll()
 	const want = "lost the lock name: it has dropped its key while the command ran; the command has ended\n"

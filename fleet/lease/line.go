@@ -3,7 +3,11 @@
 package lease
 
 import (
+	"maps"
+	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -21,23 +25,33 @@ const (
 	Unknown Mode = "unknown"
 )
 
-// A Contender has a place in the line of a lock, which it has or waits for.
+// A Contender has a place in the line of a lock, which it has or waits for. In JSON it is as a backend writes it down.
 type Contender struct {
-	Lock    string // the name of the lock
-	Mode    Mode
-	Permits int       // for Permit: how many may hold one at once
-	ID      string    // the same for both places of a contender with a cooldown
-	Key     string    // for Break
-	Since   time.Time // when it came or, if it holds the lock, got it
-	Until   time.Time // for Cooldown: when the cooldown ends; zero: it has not begun, since its contender still waits
-	Cure    string    // for Cooldown: the command by which a user ends it
-	Why     string    // for Unknown: why that is so, for how long
-	Holds   bool      // it has the lock, even if Unknown is before it
-	Host    string
-	PID     int
-	User    string
+	Lock    string `json:"-"` // the name of the lock
+	Mode    Mode   `json:"mode,omitempty"`
+	Permits int    `json:"permits,omitempty"` // for Permit: how many may hold one at once
+	ID      string `json:"id,omitempty"`      // the same for both places of a contender with a cooldown
+	Key     string `json:"key,omitempty"`     // for Break
+	Since   int64  `json:"since"`             // Unix time at which it came or, if it holds the lock, got it
+	Until   int64  `json:"until,omitempty"`   // for Cooldown: when that ends; 0: its contender still waits
+	Cure    string `json:"-"`                 // for Cooldown: the command by which a user ends it
+	Why     string `json:"-"`                 // for Unknown: why that is so, for how long
+	Holds   bool   `json:"holds,omitempty"`   // it has the lock, even if Unknown is before it
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	User    string `json:"user"`
 
 	waits bool
+}
+
+// Self returns what there is to say about this process, which comes now.
+func Self() Contender {
+	c := Contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix()}
+	c.Host, _ = os.Hostname()
+	if u, err := user.Current(); err == nil {
+		c.User = u.Username
+	}
+	return c
 }
 
 // A Line is the places of the contenders for a lock, in the order in which they were taken.
@@ -82,6 +96,16 @@ func (l Line) Known() Line {
 	return slices.DeleteFunc(slices.Clone(l), func(c Contender) bool { return c.Mode == Unknown })
 }
 
+// unknown says why it is not known who else is in a line; empty: it is.
+func (l Line) unknown() (why string) {
+	for _, c := range l {
+		if c.Mode == Unknown {
+			why = c.Why
+		}
+	}
+	return why
+}
+
 // Waits reports whether a newcomer behind a line would have to wait.
 func (c Claim) Waits(l Line) bool {
 	return len(l.KeepOut(Contender{Mode: c.Mode, Permits: c.Permits})) > 0 ||
@@ -120,7 +144,7 @@ func (l Line) contenders() (list []Contender) {
 		switch isForCooldown := c.Mode == Cooldown; {
 		case c.Mode == Unknown, isForCooldown && hasPlaceForLock[c.ID]:
 			continue // it is nobody, or listed by its other place
-		case isForCooldown && c.Until.IsZero(): // it waits for the end of a cooldown
+		case isForCooldown && c.Until == 0: // it waits for the end of a cooldown
 			c.Mode, c.waits = Exclusive, true
 		case !isForCooldown:
 			c.waits = !c.Holds && len(l[:i].KeepOut(c)) > 0
@@ -133,22 +157,16 @@ func (l Line) contenders() (list []Contender) {
 // byLock returns the contenders for all locks, by the names of these, and why it is not known who else there may be;
 // empty: that is known.
 func (l Line) byLock() (list []Contender, unknown string) {
-	lines := map[string]Line{}
-	var first Line // in the line of each lock
+	lines, first := map[string]Line{}, Line{} // in the line of each lock
 	for _, c := range l {
 		if c.Mode == Unknown {
-			first, unknown = Line{c}, c.Why
-			continue
+			first = Line{c}
+		} else {
+			lines[c.Lock] = append(lines[c.Lock], c)
 		}
-		lines[c.Lock] = append(lines[c.Lock], c)
 	}
-	names := make([]string, 0, len(lines))
-	for name := range lines {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
 		list = append(list, append(slices.Clone(first), lines[name]...).contenders()...)
 	}
-	return list, unknown
+	return list, first.unknown()
 }

@@ -25,7 +25,7 @@ func parseLine(words string) (l Line) {
 		case "c":
 			c.Mode = Cooldown
 		case "C":
-			c.Mode, c.Until = Cooldown, time.Unix(1, 0)
+			c.Mode, c.Until = Cooldown, 1
 		case "?":
 			c.Mode, c.Why = Unknown, "why"
 		case "h":

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.org/flock/internal/failure"
 )
 
 // A Link is the way to a server. A backend makes its requests with Ask, which sets their timeouts and notes how they
@@ -18,7 +20,7 @@ import (
 //     as Reach;
 //   - the user's own timeout (-w) replaces that;
 //   - a server that has not answered a waiter for a few seconds is silent: Ask tells the user once, and again when it
-//     answers. For a holder package lease knows that by Held.Life.
+//     answers. For a holder package lease knows that by its Life.
 type Link struct {
 	// Open sets these.
 	Server string        // for messages, such as "etcd at etcd1:2379"
@@ -33,7 +35,7 @@ type Link struct {
 	held   atomic.Bool
 	silent func(why string) // the server does not answer
 	back   func()           // it answers again
-	looked func()           // a look has shown that the lock cannot be had yet; nil: nobody wants to know
+	looked chan struct{}    // has an element when a look has shown that the lock cannot be had yet
 
 	slowness atomic.Int64 // how long the last answer took, in nanoseconds
 	repeats  atomic.Int64
@@ -42,22 +44,23 @@ type Link struct {
 	failure  string // of an attempt since the last answer, and a hint as a second line; empty: there was none
 	reached  bool   // the server has answered
 	isSilent bool
-	isTaken  bool   // somebody else had the lock at the last look
-	unknown  string // why nobody could tell who has it then; empty: that was known
+	out      Line // who kept the contender out at the last look
 }
 
-// An Unanswered is the error of an attempt that got no answer, or one that may be another the next time. All other errors
-// are answers. A second line of Why is a hint.
+// An Unanswered is the error of an attempt that got no answer, or one that may be another the next time. All other
+// errors are answers. A second line of Why is a hint.
 type Unanswered struct{ Why string }
 
 func (e *Unanswered) Error() string { return e.Why }
 
-// Ask makes a request until the server answers or the timeout is over. It makes attempts, with pauses. If there are two
-// kinds of attempts, those of the second kind begin beside the first when those get no answer. All must have the same
+// Ask makes a request until the server answers or the timeout is over. An attempt that fails is made again after a
+// pause. One that gets no answer is not given up, since a server that is busy may have no other connection: another
+// attempt is made beside it, anew, by a connection of its own. That one is given up for the next, because what stands
+// behind an address may have led it to a frozen server, too. So there are two at most, and all must have the same
 // effect, however often they are made.
 //
 // If the context ends, the error is that of Unreachable.
-func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) (T, error)) (T, error) {
+func Ask[T any](ctx context.Context, l *Link, attempt func(ctx context.Context, anew bool) (T, error)) (T, error) {
 	request, end := context.WithCancel(ctx) // all attempts end with it
 	defer end()
 	if limit := l.Limit(); limit > 0 {
@@ -67,47 +70,52 @@ func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) 
 		defer time.AfterFunc(l.untilSilent(), l.fallSilent).Stop()
 	}
 	type result struct {
+		of     context.Context
 		answer T
 		err    error
+		took   time.Duration
 	}
-	results := make(chan result, len(attempts))
-	repeat := func(attempt func(context.Context) (T, error), pause time.Duration) {
-		var pauses Backoff
-		for sleep(request, pause) {
-			if pause > 0 { // it is not the first attempt of the first kind
-				l.repeats.Add(1)
-			}
-			began := time.Now()
-			answer, err := attempt(request)
-			switch isInterrupted := err != nil && request.Err() != nil; {
-			case isInterrupted:
-				return
-			case l.TakeNote(err):
-				l.slowness.Store(int64(time.Since(began)))
-				results <- result{answer, err}
-				return
-			}
-			pause = pauses.Next(time.Since(began)) // the server may be busy with others who ask at the same time
+	results := make(chan result)
+	underWay := 0
+	var giveUp func() // the latest of them
+	begin := func() {
+		if underWay == 2 {
+			giveUp()
+			underWay--
 		}
+		ctx, cancel := context.WithCancel(request)
+		anew, began := underWay > 0, time.Now()
+		underWay, giveUp = underWay+1, cancel
+		go func() {
+			answer, err := attempt(ctx, anew)
+			select {
+			case results <- result{ctx, answer, err, time.Since(began)}:
+			case <-ctx.Done():
+			}
+		}()
 	}
-	for i, attempt := range attempts {
-		go repeat(attempt, time.Duration(i)*l.Pace()) // the first kind at once, the second after a Pace
-	}
-	select {
-	case r := <-results:
-		return r.answer, r.err
-	case <-request.Done():
-		return result{}.answer, l.Unreachable(request)
-	}
-}
-
-// sleep reports whether the context has not ended meanwhile.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
+	begin()
+	pause, pauses := l.pace(), Backoff{}
+	for next := pause; ; {
+		select {
+		case r := <-results:
+			if r.err != nil && r.of.Err() != nil {
+				continue // it was given up
+			}
+			if l.TakeNote(r.err) {
+				l.slowness.Store(int64(r.took))
+				return r.answer, r.err
+			}
+			underWay--
+			next = pauses.Next(r.took) // the server may be busy with others who ask at the same time
+		case <-time.After(next):
+			l.repeats.Add(1)
+			begin()
+			pause = max(pause*3/2, 2*l.Slowness()) // slow is not frozen
+			next = pause
+		case <-request.Done():
+			return result{}.answer, l.Unreachable(request)
+		}
 	}
 }
 
@@ -130,7 +138,10 @@ func (l *Link) TakeNote(err error) (isAnswer bool) {
 		l.failure = no.Why
 		return false
 	}
-	l.failure, l.reached = "", true
+	l.failure = ""
+	if no, ok := err.(*Error); !ok || no.Status != failure.ExUsage { // else this side has refused to connect: see Misused
+		l.reached = true
+	}
 	if l.isSilent {
 		l.isSilent = false
 		l.back()
@@ -170,9 +181,9 @@ func (l *Link) Limit() time.Duration {
 // ToConnect is how long a connection may take before a server counts as silent.
 const ToConnect = 1250 * time.Millisecond
 
-// Pace is how long Ask waits for an answer before it begins attempts of the second kind. A server may be frozen, so it
-// is short; but a connection takes a while, and a slow server should not be asked twice each time.
-func (l *Link) Pace() time.Duration {
+// pace is how long Ask waits for an answer before it begins another attempt. A server may be frozen, so it is short;
+// but a connection takes a while, and a slow server should not be asked twice each time.
+func (l *Link) pace() time.Duration {
 	slowness := l.Slowness()
 	if slowness == 0 {
 		return ToConnect
@@ -202,30 +213,27 @@ func (l *Link) why() string {
 	return l.failure
 }
 
-// Taken notes that the last look has shown that somebody else has the lock.
-func (l *Link) Taken() { l.noteLook(true, "") }
-
-// Unknown notes that the last look could not tell who has the lock: there is an Unknown place in the line.
-func (l *Link) Unknown(why string) { l.noteLook(false, why) }
-
-func (l *Link) noteLook(isTaken bool, unknown string) {
-	if l.see(isTaken, unknown); l.looked != nil {
-		l.looked()
+// KeptOut notes who keeps the contender out.
+func (l *Link) KeptOut(out Line) {
+	l.see(out)
+	select {
+	case l.looked <- struct{}{}:
+	default: // that is known, and not yet dealt with
 	}
 }
 
 // see replaces what is known of the lock.
-func (l *Link) see(isTaken bool, unknown string) {
+func (l *Link) see(out Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.isTaken, l.unknown = isTaken, unknown
+	l.out = out
 }
 
 // whyUnknown returns why the last look could not tell who has the lock; empty: it could.
 func (l *Link) whyUnknown() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.unknown
+	return l.out.unknown()
 }
 
 // Unreachable returns the error for a context that ended before the lock was acquired. It is ErrTimeout only if the
@@ -235,10 +243,10 @@ func (l *Link) Unreachable(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	isAnswered := context.Cause(ctx) == ErrTimeout && l.reached && !l.isSilent
-	switch {
-	case isAnswered && l.unknown != "":
-		return Unavailable(l.unknown)
-	case isAnswered && l.isTaken:
+	switch why := l.out.unknown(); {
+	case isAnswered && why != "":
+		return Unavailable(why)
+	case isAnswered && len(l.out) > 0:
 		return ErrTimeout
 	}
 	return Unavailable("cannot reach " + l.Server + " in time: " + l.why())

@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -24,12 +25,12 @@ func (c Contender) who() string {
 // not written may have its own still.
 func (l *LastRun) end(isUnknown bool) string {
 	switch {
-	case l.Ended.IsZero() && isUnknown:
+	case l.Ended == 0 && isUnknown:
 		return ", end unknown"
-	case l.Ended.IsZero():
+	case l.Ended == 0:
 		return ", lost"
 	}
-	until := " until " + l.Ended.Format(output.Clock)
+	until := " until " + clock(l.Ended)
 	switch {
 	case l.Signal != nil:
 		return until + ", signal " + strconv.Itoa(*l.Signal)
@@ -39,107 +40,125 @@ func (l *LastRun) end(isUnknown bool) string {
 	return until + ", not started"
 }
 
-func (c Contender) until() string { return "until " + output.FormatClock(c.Until) }
+func (c Contender) until() string { return "until " + clock(c.Until) }
 
-// contenders returns who has the lock and who waits, or those of all locks, and why it is not known who else there may
-// be; empty: that is known.
-func (t *task) contenders(ctx context.Context) (list []Contender, unknown string, err error) {
-	line, _, err := t.backend.List(ctx, t.options.File)
-	list, unknown = line.byLock()
-	return list, unknown, err
+func clock(seconds int64) string { return time.Unix(seconds, 0).Format(output.Clock) }
+
+// A census is who has the lock and who waits, or those of all locks.
+type census struct {
+	all, holders []Contender
+	cooldown     Contender // that keeps others out while nobody has the lock; its Until is 0 if there is none
+	unknown      string    // why it is not known who else there may be; empty: that is known
 }
 
-// list lists who has the lock and who waits, and the last run, or the contenders for all locks. It returns the exit
-// status: 0 if somebody has it, 1 if nobody does, 75 if that is not known.
-func (t *task) list() int {
-	t.printer.UnwrittenStatus = failure.ExOSErr
-	line, last, err := t.backend.List(context.Background(), t.options.File)
-	if err != nil {
-		return t.printer.Fail(err)
-	}
-	all, unknown := line.byLock()
-	var rows [][]string
-	for _, c := range all {
-		mode := string(c.Mode)
-		if c.waits {
-			mode += " (waiting)"
+// count asks the server who there is, and which run was the last one.
+func (t *task) count(ctx context.Context) (c census, last *LastRun, err error) {
+	line, last, err := t.backend.List(ctx, t.options.File)
+	c.all, c.unknown = line.byLock()
+	for _, one := range c.all {
+		if one.holds() {
+			c.holders = append(c.holders, one)
+		} else if one.Mode == Cooldown {
+			c.cooldown = one
 		}
-		row := []string{sys.Printable(c.Host), strconv.Itoa(c.PID), mode, sys.Printable(c.User),
-			c.Since.Format(output.Clock), sys.Printable(c.Key)}
-		if c.Mode == Cooldown {
-			row = []string{"-", "-", mode, "-", c.until(), sys.Printable(c.Key)}
-		}
-		rows = append(rows, row)
 	}
-	// The row of a run that has the lock says all that is known of it.
-	if last != nil && !slices.ContainsFunc(all, func(c Contender) bool { return c.holds() && c.ID == last.ID }) {
-		rows = append(rows, []string{sys.Printable(last.Host), strconv.Itoa(last.PID), "last", sys.Printable(last.User),
-			last.Since.Format(output.Clock) + last.end(unknown != ""), sys.Printable(last.Key)})
-	}
-	t.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
+	return c, last, err
+}
+
+// status returns the exit status: 0 if somebody has the lock, 1 if nobody does, 75 if that is not known.
+func (c census) status(p *output.Printer) int {
 	status := 1
-	if unknown != "" {
-		status = t.printer.Fail(Unavailable(unknown))
+	if c.unknown != "" {
+		status = p.Fail(Unavailable(c.unknown))
 	}
-	if slices.ContainsFunc(all, Contender.holds) {
+	if len(c.holders) > 0 {
 		return 0
 	}
 	return status
 }
 
-// breakLock takes the lock away from all who hold it. A cooldown stays: it says how to end that. It returns the exit
-// status: 0 if somebody did, 1 if nobody does, 75 if that is not known.
-func (t *task) breakLock() int {
-	all, unknown, err := t.contenders(context.Background())
+// list lists who has the lock and who waits, and the last run, or the contenders for all locks. It returns the exit
+// status.
+func (t *task) list() int {
+	t.printer.UnwrittenStatus = failure.ExOSErr
+	c, last, err := t.count(context.Background())
 	if err != nil {
 		return t.printer.Fail(err)
 	}
-	status := 1
-	if unknown != "" {
-		status = t.printer.Fail(Unavailable(unknown))
+	var rows [][]string
+	for _, one := range c.all {
+		mode := string(one.Mode)
+		if one.waits {
+			mode += " (waiting)"
+		}
+		rows = append(rows, one.row(mode, clock(one.Since)))
+		if one.Mode == Cooldown {
+			rows[len(rows)-1] = []string{"-", "-", mode, "-", one.until(), sys.Printable(one.Key)}
+		}
 	}
-	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
-	cools := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown })
-	if len(holders) == 0 && unknown == "" && cools >= 0 {
-		t.printer.Warn("nobody has the lock " + t.name + ", which is in its cooldown " + all[cools].until())
-		t.printer.Warn("this ends the cooldown: " + sys.Printable(all[cools].Cure))
+	// The row of a run that has the lock says all that is known of it.
+	if last != nil && !slices.ContainsFunc(c.holders, func(h Contender) bool { return h.ID == last.ID }) {
+		rows = append(rows, last.row("last", clock(last.Since)+last.end(c.unknown != "")))
 	}
-	for _, c := range holders {
-		if err := t.backend.Break(context.Background(), c.Key); err != nil {
+	t.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
+	return c.status(t.printer)
+}
+
+func (c Contender) row(mode, since string) []string {
+	return []string{sys.Printable(c.Host), strconv.Itoa(c.PID), mode, sys.Printable(c.User), since, sys.Printable(c.Key)}
+}
+
+// breakLock takes the lock away from all who hold it. A cooldown stays: it says how to end that. It returns the exit
+// status, of the time before.
+func (t *task) breakLock() int {
+	c, _, err := t.count(context.Background())
+	if err != nil {
+		return t.printer.Fail(err)
+	}
+	status := c.status(t.printer)
+	if len(c.holders) == 0 && c.unknown == "" && c.cooldown.Until != 0 {
+		t.printer.Warn("nobody has the lock " + t.name + ", which is in its cooldown " + c.cooldown.until())
+		t.printer.Warn("this ends the cooldown: " + sys.Printable(c.cooldown.Cure))
+	}
+	for _, h := range c.holders {
+		if err := t.backend.Break(context.Background(), h.Key); err != nil {
 			return t.printer.Fail(err)
 		}
-		t.printer.Warn("took the lock " + t.name + " away from " + c.who())
+		t.printer.Warn("took the lock " + t.name + " away from " + h.who())
 		t.printer.Warn("if its command still runs, it is killed in a moment or, if its machine is cut off, " +
 			"at its deadline; until then it can run beside the next one")
-		status = 0
 	}
 	return status
 }
 
-// state says why the lock cannot be had, as far as that is known in a second.
-func (t *task) state() string {
+// countInTime counts who there is, as far as that is known in a second.
+func (t *task) countInTime() census {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	all, unknown, err := t.contenders(ctx)
+	c, _, err := t.count(ctx)
 	if err != nil {
-		unknown = t.link.whyUnknown()
+		c.unknown = t.link.whyUnknown()
 	}
-	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
-	if len(holders) == 0 {
-		if i := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown }); i >= 0 {
-			return "in its cooldown " + all[i].until()
-		}
-		if unknown != "" {
-			return "perhaps held: " + unknown
-		}
+	return c
+}
+
+// state says why the lock cannot be had.
+func (c census) state() string {
+	switch {
+	case len(c.holders) > 0:
+	case c.cooldown.Until != 0:
+		return "in its cooldown " + c.cooldown.until()
+	case c.unknown != "":
+		return "perhaps held: " + c.unknown
+	default:
 		return "held by another process"
 	}
-	first := slices.MinFunc(holders, func(a, b Contender) int { return a.Since.Compare(b.Since) })
+	first := slices.MinFunc(c.holders, func(a, b Contender) int { return cmp.Compare(a.Since, b.Since) })
 	text := "held by " + first.who()
-	if age := time.Since(first.Since); age > 0 {
+	if age := time.Since(time.Unix(first.Since, 0)); age > 0 {
 		text += ", running for " + output.FormatAge(age)
 	}
-	if n := len(holders) - 1; n > 0 {
+	if n := len(c.holders) - 1; n > 0 {
 		text += ", and " + strconv.Itoa(n) + " more"
 	}
 	return text

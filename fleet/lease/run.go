@@ -70,8 +70,8 @@ func start(p *output.Printer, program Program, args []string) int {
 	}
 	t := &task{printer: p, program: program, options: o, name: sys.Printable(o.File), service: newService()}
 	waits := o.Action == cli.Lock && !o.Nonblock
-	t.link = &Link{Reach: 5 * time.Second, Note: t.note, timed: o.HasTimeout, waits: waits}
-	t.link.silent, t.link.back, t.link.looked = t.sayWaitGoesOn, t.sayAnswers, t.noteWait
+	t.link = &Link{Reach: 5 * time.Second, Note: t.note, timed: o.HasTimeout, waits: waits,
+		silent: t.sayWaitGoesOn, back: t.sayAnswers, looked: make(chan struct{}, 1)}
 	if t.backend, err = program.Open(t.link); err != nil {
 		return p.Fail(err)
 	}
@@ -113,7 +113,6 @@ type task struct {
 	guard   *guard.Guard
 	reports <-chan guard.Message // of the guard
 	name    string               // of the lock, for messages
-	taken   chan struct{}        // somebody else has the lock, or may have it
 }
 
 // lock takes the lock, runs the command, releases the lock, and returns the exit status.
@@ -124,7 +123,7 @@ func (t *task) lock() int {
 		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
 	defer cancel()
-	t.signals, t.taken = termination.Notify(), make(chan struct{}, 1)
+	t.signals = termination.Notify()
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
@@ -134,16 +133,16 @@ func (t *task) lock() int {
 	t.printer.Beside() // a line that nobody reads does not keep this process from renewing its place or lock
 	t.guard, t.reports = g, g.Reports()
 	t.service.say("READY=1\nSTATUS=asking for " + t.name) // one that waits is ready, too
-	var held Held
-	acquired := make(chan struct{}) // closed when held or err is known
+	h := &hold{task: t}
+	acquired := make(chan struct{}) // closed when the lock or err is known
 	go func() {
-		held, err = t.acquire(ctx)
+		h.lock, h.life, err = t.acquire(ctx)
 		close(acquired)
 	}()
 	if end := t.wait(acquired, began); end != nil {
 		cancel()
 		if <-acquired; err == nil {
-			held.Release(context.Background(), End{})
+			release(h.lock, End{})
 		}
 		g.Close()
 		return end()
@@ -154,48 +153,26 @@ func (t *task) lock() int {
 	t.link.held.Store(true)
 	t.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	t.printer.PrintVerbose("executing " + o.Command[0])
-	return (&hold{task: t, held: held}).execute()
+	return h.execute()
 }
 
 // acquire takes the lock. If the place is lost while it waits, since the server was silent for as long as the TTL, it
 // takes another one.
-func (t *task) acquire(ctx context.Context) (Held, error) {
+func (t *task) acquire(ctx context.Context) (Lock, Life, error) {
 	for lost := 1; ; lost++ {
-		t.link.see(false, "")
-		held, err := t.backend.Acquire(ctx, t.claim())
-		if err == nil {
-			if err = freshen(ctx, held); err == nil {
-				return held, nil
-			}
-			held.Release(context.Background(), End{})
-		}
-		if !errors.Is(err, ErrLost) {
-			return nil, err
+		lock, life, err := Acquire(ctx, t.link, t.backend, t.claim())
+		if err == nil || !errors.Is(err, ErrLost) {
+			return lock, life, err
 		}
 		if lost == 3 {
 			tooSlow := t.link.Server + " answers too slowly for a TTL of " + seconds(t.link.TTL) +
 				"\nchoose a longer TTL"
 			if t.options.Nonblock {
-				return nil, Unavailable(tooSlow)
+				return nil, Life{}, Unavailable(tooSlow)
 			}
 			t.link.Note(tooSlow)
 		}
 	}
-}
-
-// freshen renews a lock if so much of its TTL is over that the next answer may come too late.
-func freshen(ctx context.Context, held Held) error {
-	isOld := func() bool {
-		since, ttl := held.Life()
-		return Now() >= since+ttl*3/10
-	}
-	if !isOld() {
-		return nil
-	}
-	if err := held.Renew(ctx); err != nil || !isOld() {
-		return err
-	}
-	return ErrLost
 }
 
 // wait waits until there is a lock or an error, and tells the user and systemd what for. If a signal or the end of the
@@ -214,12 +191,12 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 		case <-t.reports:
 			return func() int { return t.guardGone("cannot wait any longer for") }
 		case <-report:
-			t.printer.Note("waiting for " + t.name + ", " + t.state())
+			t.printer.Note("waiting for " + t.name + ", " + t.countInTime().state())
 			pause = t.options.NextReport(pause)
 			report = time.After(pause)
-		case <-t.taken:
+		case <-t.link.looked:
 			if t.service.listens() {
-				t.service.say("STATUS=waiting for " + t.name + ", " + t.state())
+				t.service.say("STATUS=waiting for " + t.name + ", " + t.countInTime().state())
 			}
 			if reports {
 				reports, report = false, time.After(time.Until(began.Add(pause)))
@@ -239,14 +216,6 @@ func (t *task) sayWaitGoesOn(why string) {
 func (t *task) note(text string) {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		t.printer.Note(line)
-	}
-}
-
-// noteWait has the wait told to those who want to know about it.
-func (t *task) noteWait() {
-	select {
-	case t.taken <- struct{}{}:
-	default: // that is known, and not yet dealt with
 	}
 }
 
@@ -272,14 +241,14 @@ func (t *task) refuse(err error) int {
 		return t.printer.Fail(err)
 	}
 	if o.Reports {
-		line := t.name + " is " + t.state()
+		line := t.name + " is " + t.countInTime().state()
 		if err == ErrTaken && o.Queued {
 			line += "; its queue is full"
 		}
 		t.printer.Warn(line)
 	} else if o.Verbose && o.Cooldown > 0 {
-		if _, until, cools := strings.Cut(t.state(), "in its cooldown "); cools {
-			t.printer.Warn("cooldown " + until)
+		if c := t.countInTime(); len(c.holders) == 0 && c.cooldown.Until != 0 {
+			t.printer.Warn("cooldown " + c.cooldown.until())
 		}
 	}
 	t.printer.WarnVerbose(locks.RefusalText(err))

@@ -172,18 +172,20 @@ func (s *store) patience() time.Duration {
 	return max(min(time.Duration(s.ttl.Load())/8, 1250*time.Millisecond), 4*s.link.Slowness())
 }
 
-// ask makes a request until there is an answer or the context ends: attempts by the connection that is left from the
-// last request and, when that is silent, by new ones, too. The former is not given up before one of these has answered:
-// a server that is busy may have no other. The call must have the same effect however often it is made.
+// ask makes a request until there is an answer or the context ends: by the connection that is left from the last
+// request and, when that is silent, by new ones, too. The former is not given up before one of these has answered: a
+// server that is busy may have no other. The call must have the same effect however often it is made.
 func ask[T any](ctx context.Context, s *store, call func(context.Context, *session) (T, error)) (T, error) {
-	byTheSame := func(ctx context.Context) (T, error) { return attempt(ctx, s, s.take(), call) }
-	byNewOnes := func(ctx context.Context) (T, error) { return attempt(ctx, s, nil, call) }
-	return lease.Ask(ctx, s.link, byTheSame, byNewOnes)
+	return lease.Ask(ctx, s.link, func(ctx context.Context, anew bool) (T, error) { return attempt(ctx, s, anew, call) })
 }
 
-// attempt makes one attempt, by a connection or, if that is nil, a new one.
-func attempt[T any](ctx context.Context, s *store, w *session, call func(context.Context, *session) (T, error)) (
+// attempt makes one attempt, by the connection that is left or a new one.
+func attempt[T any](ctx context.Context, s *store, anew bool, call func(context.Context, *session) (T, error)) (
 	answer T, err error) {
+	var w *session
+	if !anew {
+		w = s.take()
+	}
 	if w == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.patience())
@@ -220,6 +222,6 @@ func (w *session) sendInTime(ctx context.Context, statement string, limit time.D
 
 // waitsForStandby reports whether a transaction of this user waits for a standby, so that others wait for that.
 func (w *session) waitsForStandby(ctx context.Context) bool {
-	results, err := w.send(ctx, message{"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"})
-	return err == nil && row(results[0].Rows[0]).isTrue(0)
+	results, err := w.send(ctx, message{"SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"})
+	return err == nil && number(results[0]) > 0
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"net"
 	"strings"
 	"testing"
@@ -83,10 +84,10 @@ func TestListenInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.keep(w)
-			c := &contender{store: s, key: randomKey()}
+			c := &contender{store: s, key: randomKey(), standing: standing{waiting: 1, changes: math.MaxInt64}}
 			paused := make(chan struct{})
 			go func() {
-				c.pause(t.Context(), lease.Now()+time.Minute, 1, 0)
+				c.Wait(t.Context(), lease.Now()+time.Minute)
 				close(paused)
 			}()
 			select {
@@ -124,7 +125,7 @@ func TestKeep(t *testing.T) {
 			t.Parallel()
 			s := serveStore(t, "SILENCE")
 			ctx, cancel := context.WithCancel(t.Context())
-			attempt(ctx, s, nil, func(ctx context.Context, w *session) (none struct{}, err error) {
+			attempt(ctx, s, true, func(ctx context.Context, w *session) (none struct{}, err error) {
 				for _, m := range c.m {
 					if m == nil {
 						w.close()

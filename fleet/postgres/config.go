@@ -95,18 +95,12 @@ func setenv(name, value string) (undo func()) {
 }
 
 // parse has the library read the variables. It would take a default for the host, which this tells from a host that is
-// named. A service that the user's file lacks is looked for in that of the system, which the library does not know.
+// named.
 func parse(address string) (*pgconn.Config, error) {
 	if os.Getenv("PGHOST") == "" {
 		defer setenv("PGHOST", noHost)()
 	}
 	c, err := pgconn.ParseConfig(address)
-	if dir := os.Getenv("PGSYSCONFDIR"); err != nil && dir != "" {
-		defer setenv("PGSERVICEFILE", filepath.Join(dir, "pg_service.conf"))()
-		if c, err := pgconn.ParseConfig(address); err == nil {
-			return c, nil
-		}
-	}
 	if err != nil {
 		_, why, _ := strings.Cut(err.Error(), "`: ") // after the URL
 		if address == "" {

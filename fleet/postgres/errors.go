@@ -33,10 +33,7 @@ func (w *session) describeVersion(ctx context.Context, database string) error {
 	if err != nil {
 		return err
 	}
-	version, where := int64(0), "the tables in the database "+sys.Printable(database)
-	if rows := results[0].Rows; len(rows) > 0 {
-		version = row(rows[0]).int(0)
-	}
+	version, where := number(results[0]), "the tables in the database "+sys.Printable(database)
 	if version > schemaVersion {
 		return lease.Refused(fmt.Sprintf("%s have version %d, newer than this program, which needs %d: "+
 			"install the flock-postgres that belongs to them", where, version, schemaVersion))

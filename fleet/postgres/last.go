@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"example.org/flock/fleet/lease"
 )
@@ -15,7 +14,7 @@ import (
 // takeLock returns the statement that writes the run of a row that has got its lock. It gives an exclusive one its
 // token, which grows although a restored copy of the tables has an old one, and returns that.
 func takeLock(key string) string {
-	next := "greatest(n.token + 1, " + microseconds("clock_timestamp()") + ")"
+	const next = "greatest(n.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
 	return `UPDATE flock.name n SET
 	(token, last_token) = (SELECT coalesce(t, n.token), t FROM
 		(SELECT CASE c.mode WHEN 'exclusive' THEN ` + next + ` END) x (t)),
@@ -39,33 +38,10 @@ func endRun(key string, end lease.End) string {
 		orNull(status), orNull(signal), key)
 }
 
-// beginList begins a transaction whose statements all see what there is at one moment.
-const beginList = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-
-// readLast returns the query for the run that has got a lock last.
-func readLast(name string) string {
-	return `SELECT last_key, last_host, last_pid, last_username, ` + microseconds("last_taken - 'epoch'") + `,
-	` + microseconds("last_ended - 'epoch'") + `, last_status, last_signal
-	FROM flock.name n WHERE last_key IS NOT NULL AND ` + is(name)
-}
-
-// lastRun reads the answer to readLast; nil: there is no run.
-func lastRun(name string, rows [][][]byte) *lease.LastRun {
-	if len(rows) == 0 {
-		return nil
-	}
-	r := row(rows[0])
-	number := func(i int) *int {
-		if r.isNull(i) {
-			return nil
-		}
-		n := int(r.int(i))
-		return &n
-	}
-	last := &lease.LastRun{Contender: lease.Contender{ID: r.text(0), Key: name + "/last", Host: r.text(1),
-		PID: int(r.int(2)), User: r.text(3), Since: time.UnixMicro(r.int(4))}, Status: number(6), Signal: number(7)}
-	if !r.isNull(5) {
-		last.Ended = time.UnixMicro(r.int(5))
-	}
-	return last
+// readLast returns the query for the run that has got a lock last, or those of the locks that a condition names.
+func readLast(which string) string {
+	return `SELECT to_json(r) FROM (SELECT last_key AS id, last_host AS host, last_pid AS pid, last_username AS user,
+	` + unixTime("last_taken") + ` AS since, ` + unixTime("last_ended") + ` AS ended,
+	last_status AS status, last_signal AS signal
+	FROM flock.name n WHERE last_key IS NOT NULL AND ` + which + `) r`
 }

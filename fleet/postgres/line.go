@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -16,25 +15,17 @@ import (
 type contender struct {
 	*store
 	lease.Claim
-	key     string        // of its row
-	isIn    atomic.Bool   // its row was there
-	mayBeIn atomic.Bool   // its row may be there
-	token   int64         // 0: none
-	started time.Duration // when it got the lock
-	life    atomic.Pointer[life]
+	key      string      // of its row
+	isIn     atomic.Bool // its row was there
+	mayBeIn  atomic.Bool // its row may be there
+	token    int64       // 0: none
+	quarters int64       // see view
+	standing
 }
 
-// A life says until when a row lives.
-type life struct{ since, ttl time.Duration }
-
-// Acquire implements lease.Backend.
-func (s *store) Acquire(ctx context.Context, claim lease.Claim) (lease.Held, error) {
-	c := &contender{store: s, Claim: claim, key: randomKey()}
-	if err := c.enter(ctx); err != nil {
-		c.leave()
-		return nil, err
-	}
-	return c, nil
+// Contend implements lease.Backend.
+func (s *store) Contend(claim lease.Claim) lease.Lock {
+	return &contender{store: s, Claim: claim, key: randomKey()}
 }
 
 // randomKey returns a key that no other row has, ever.
@@ -44,113 +35,85 @@ func randomKey() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// enter waits for the lock. No write is needed to say no, so it looks first.
-func (c *contender) enter(ctx context.Context) error {
-	v, err := c.look(ctx)
+// Step implements lease.Lock. No write is needed to say no, so it looks first.
+func (c *contender) Step(ctx context.Context, renews bool) (out lease.Line, life lease.Life, err error) {
+	isIn, own := c.isIn.Load(), message(nil)
+	if renews && isIn {
+		own = append(append(message{begin}, c.prepareLook()...), renewal(c.key), commit)
+	}
+	v, err := c.look(ctx, append(own, beginLook), c.key, is(c.Name))
 	switch line := v.before(math.MaxInt64); {
 	case err != nil:
-		return err
-	case c.Refused(line):
-		return lease.ErrTaken
-	case c.Waits(line):
-		c.noteWhy(v)
+		return nil, life, err
+	case !isIn && c.Refused(line):
+		return nil, life, lease.ErrTaken
+	case !isIn && c.Waits(line):
+		c.link.KeptOut(line)
+	case isIn && v.own == nil:
+		return nil, life, lease.ErrLost
 	}
-	for {
-		if isEntitled, err := c.change(ctx); err != nil || isEntitled {
-			return err
-		}
-		if err := c.await(ctx); err != nil {
-			return err
-		}
+	c.standing, c.quarters = v.standingFor(c.Claim), v.quarters
+	if isIn && v.IsTheServer && v.own.IsOfServer && len(c.out) > 0 && c.seq == v.own.Seq {
+		return c.out, v.life, nil // a change would change nothing
 	}
+	life, err = c.change(ctx)
+	return c.out, life, err
 }
 
-// noteWhy notes why the contender does not have the lock yet.
-func (c *contender) noteWhy(v view) {
-	if why := v.unknown(); why != "" {
-		c.link.Unknown(why)
-	} else {
-		c.link.Taken()
-	}
-}
-
-// look returns what there is of the lock. It needs no lock of a row, and writes nothing but, if it is time for that,
-// the renewal of the contender's own row, which nobody waits for.
-func (c *contender) look(ctx context.Context) (view, error) {
-	type answer struct {
-		view
-		isRenewed bool
-		since     time.Duration // before it was sent
-	}
-	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
-		a.since = lease.Now()
-		renews := c.isIn.Load() && c.renewsAt() <= a.since
-		m := c.beginLook()
-		var renewed int
-		if renews {
-			m = append(message{begin}, m...)
-			renewed = m.add(renewal(c.key))
-			m.add(commit)
-			m = append(m, c.beginLook()...)
-		}
-		line, connections := m.add(readLiving(is(c.Name))), m.add(use)
+// look returns what there is of a lock, or of those that a condition names, for the contender with a key. It needs no
+// lock of a row, and writes nothing but, if the contender sends that before it begins, the renewal of its own row, which
+// nobody waits for.
+func (s *store) look(ctx context.Context, before message, key, which string) (view, error) {
+	return ask(ctx, s, func(ctx context.Context, w *session) (view, error) {
+		since, m := lease.Now(), append(before[:len(before):len(before)], s.prepareLook()...)
+		line, last, connections := m.add(read(which, lives)), m.add(readLast(which)), m.add(use)
+		m.add(commit)
 		results, err := w.send(ctx, m)
 		if err != nil {
-			return a, err
+			return view{}, err
 		}
-		a.isRenewed = renews && len(results[renewed].Rows) > 0
-		a.view, err = readView(c.key, results[line].Rows)
-		a.quarters = row(results[connections].Rows[0]).int(0)
-		return a, err
+		v, err := readView(key, results[line])
+		if err != nil {
+			return v, err
+		}
+		s.ttl.Store(int64(v.TTL.duration()))
+		if at := len(before) - 3; at > 0 && len(results[at].Rows) > 0 { // before COMMIT, and the BEGIN of the look
+			v.life = lease.Life{Since: since, TTL: v.TTL.duration()}
+		}
+		v.quarters = number(results[connections])
+		v.last, err = decode[*lease.LastRun](results[last])
+		return v, err
 	})
-	if err == nil {
-		c.ttl.Store(int64(a.view.ttl))
-	}
-	if err == nil && a.isRenewed {
-		c.prolong(life{a.since, a.view.ttl})
-	}
-	return a.view, err
 }
 
-// renewsAt returns when the row of one that waits is to be renewed.
-func (c *contender) renewsAt() time.Duration {
-	since, ttl := c.Life()
-	return since + ttl*4/10
-}
-
-// change gives the contender a row if it has none, renews that, takes for it the places in the line to which it is
-// entitled now, and reports whether one of them is the lock. A newcomer may be refused.
+// change gives the contender a row if it has none, renews that, and takes for it the places in the line to which it is
+// entitled now, the lock perhaps. A newcomer may be refused.
 //
 // It takes two messages, because the second one depends on what the first one has read.
-func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
-	type answer struct {
-		standing
-		life  life
-		token int64
-	}
-	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
+func (c *contender) change(ctx context.Context) (lease.Life, error) {
+	v, err := ask(ctx, c.store, func(ctx context.Context, w *session) (view, error) {
 		v, err := c.judgeLine(ctx, w)
 		if err != nil {
-			return a, err
+			return v, err
 		}
-		a.standing, a.life = v.standingFor(c.Claim), life{lease.Now(), v.ttl}
+		s := v.standingFor(c.Claim)
+		v.life = lease.Life{Since: lease.Now(), TTL: v.TTL.duration()}
 		c.mayBeIn.Store(true)
-		m := message{c.row(a.standing, v.ttl)}
-		if a.isEntitled {
+		m := message{c.row(s, v.TTL)}
+		if len(s.out) == 0 {
 			m.add(takeLock(c.key))
 		}
 		results, err := w.commit(ctx, m, nil)
-		if err == nil && a.isEntitled {
-			a.token = row(results[1].Rows[0]).int(0)
+		if err == nil && len(s.out) == 0 {
+			v.token = number(results[1])
 		}
-		return a, err
+		return v, err
 	})
 	if err == nil {
 		c.isIn.Store(true)
-		c.token, c.started = a.token, a.life.since
-		c.prolong(a.life)
+		c.standing, c.token = v.standingFor(c.Claim), v.token
 	}
-	return a.isEntitled, err
+	return v.life, err
 }
 
 // judgeLine is the first message of a change. If there is an error, that was the change: lease.ErrLost if the
@@ -159,12 +122,12 @@ func (c *contender) judgeLine(ctx context.Context, w *session) (v view, err erro
 	m := c.beginChange(c.Name)
 	m.add(renewal(c.key))
 	m.add(judge(c.Name))
-	line := m.add(read(is(c.Name)))
+	line := m.add(read(is(c.Name), thereIs))
 	results, err := w.send(ctx, m)
 	if err != nil {
 		return v, err
 	}
-	v, err = readView(c.key, results[line].Rows)
+	v, err = readView(c.key, results[line])
 	switch isMissing := v.own == nil; {
 	case err != nil:
 	case isMissing && c.isIn.Load():
@@ -187,7 +150,8 @@ var cooldownFrom = map[lease.CooldownFrom]string{
 }
 
 // row returns the statement that writes the contender's row.
-func (c *contender) row(s standing, ttl time.Duration) string {
+func (c *contender) row(s standing, ttl seconds) string {
+	self := lease.Self()
 	return fmt.Sprintf(`WITH %s
 INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldown, cools_from,
 		came, taken, renewed, expires, epoch, host, pid, username)
@@ -196,38 +160,20 @@ INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldo
 	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, renewed = excluded.renewed, expires = excluded.expires,
 		epoch = excluded.epoch, taken = CASE WHEN excluded.taken IS NOT NULL THEN coalesce(c.taken, excluded.taken) END`,
 		theServer, c.key, nameLiteral(c.Name), s.cooling, s.seq, c.Mode, c.Permits,
-		c.Cooldown.Seconds(), cooldownFrom[c.From], s.isEntitled, ttl.Seconds(),
-		plain(hostname()), os.Getpid(), plain(username()))
+		c.Cooldown.Seconds(), cooldownFrom[c.From], len(s.out) == 0, ttl,
+		plain(self.Host), self.PID, plain(self.User))
 }
 
-// prolong takes note of a life, unless a later one is known.
-func (c *contender) prolong(l life) {
-	for {
-		old := c.life.Load()
-		if old != nil && old.since >= l.since || c.life.CompareAndSwap(old, &l) {
-			return
-		}
-	}
-}
-
-// Life implements lease.Held.
-func (c *contender) Life() (since, ttl time.Duration) {
-	if l := c.life.Load(); l != nil {
-		return l.since, l.ttl
-	}
-	return 0, 0
-}
-
-// Token implements lease.Held.
+// Token implements lease.Lock.
 func (c *contender) Token() int64 { return c.token }
 
-// Lost implements lease.Held: the server says nothing by itself.
+// Lost implements lease.Lock: the server says nothing by itself.
 func (c *contender) Lost() <-chan struct{} { return nil }
 
-// Renew implements lease.Held.
-func (c *contender) Renew(ctx context.Context) error {
-	l, err := ask(ctx, c.store, func(ctx context.Context, w *session) (l life, err error) {
-		l.since = lease.Now()
+// Renew implements lease.Lock.
+func (c *contender) Renew(ctx context.Context) (lease.Life, error) {
+	return ask(ctx, c.store, func(ctx context.Context, w *session) (l lease.Life, err error) {
+		l.Since = lease.Now()
 		m := c.beginRenewal()
 		renewed := m.add(renewal(c.key))
 		results, err := w.commit(ctx, m, nil)
@@ -237,28 +183,22 @@ func (c *contender) Renew(ctx context.Context) error {
 		case len(results[renewed].Rows) == 0:
 			return l, lease.ErrLost
 		}
-		l.ttl = time.Duration(row(results[renewed].Rows[0]).int(0)) * time.Second
+		l.TTL = time.Duration(number(results[renewed])) * time.Second
 		return l, nil
 	})
-	if err == nil {
-		c.prolong(l)
-	}
-	return err
 }
 
-// Release implements lease.Held.
+// Release implements lease.Lock.
 func (c *contender) Release(ctx context.Context, end lease.End) error {
-	if end.Fate == lease.NotStarted || end.Fate == lease.Killed {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Second)
-		defer cancel()
+	if !c.mayBeIn.Load() {
+		return nil
 	}
 	var ended, cools message
 	if end.Fate != lease.Killed {
 		ended.add(endRun(c.key, end))
 	}
-	if long := c.coolsFor(end.Fate); long > 0 {
-		cools.add(coolDown(c.Name, long))
+	if end.Cools > 0 {
+		cools.add(coolDown(c.Name, end.Cools))
 	}
 	before := c.link.Repeats()
 	deleted, err := c.remove(ctx, c.Name, c.key, ended, cools)
@@ -267,28 +207,4 @@ func (c *contender) Release(ctx context.Context, end lease.End) error {
 	}
 	c.disconnect()
 	return err
-}
-
-// coolsFor returns how long the cooldown lasts from now on; 0 or less: there is none.
-func (c *contender) coolsFor(command lease.Fate) time.Duration {
-	if c.Cooldown == 0 || command == lease.NotStarted || command == lease.Failed {
-		return 0
-	}
-	began, _ := c.Life()
-	switch {
-	case c.From == lease.FromStart:
-		began = c.started
-	case command == lease.Ended:
-		began = lease.Now()
-	case c.From == lease.FromSuccess:
-		return 0
-	}
-	return began + c.Cooldown - lease.Now()
-}
-
-// leave gives up all that was asked for. Nobody should have to wait for that.
-func (c *contender) leave() {
-	if c.mayBeIn.Load() {
-		c.Release(context.Background(), lease.End{})
-	}
 }

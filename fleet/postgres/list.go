@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"math"
-	"os"
-	"os/user"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"example.org/flock/fleet/lease"
@@ -14,27 +11,17 @@ import (
 
 // List implements lease.Backend.
 func (s *store) List(ctx context.Context, name string) (lease.Line, *lease.LastRun, error) {
-	type answer struct {
-		view
-		last *lease.LastRun
-	}
 	which := "true"
 	if name != "" {
 		which = is(name)
 	}
-	a, err := ask(ctx, s, func(ctx context.Context, w *session) (a answer, err error) {
-		m := append(message{beginList}, s.beginLook()...)
-		line, last := m.add(readLiving(which)), m.add(readLast(name))
-		m.add(commit)
-		results, err := w.send(ctx, m)
-		if err != nil {
-			return a, err
-		}
-		a.last = lastRun(name, results[last].Rows)
-		a.view, err = readView("", results[line].Rows)
-		return a, err
-	})
-	return a.before(math.MaxInt64), a.last, err
+	v, err := s.look(ctx, message{beginList}, "", which)
+	line := v.before(math.MaxInt64)
+	if name == "" || len(v.last) == 0 {
+		return line, nil, err
+	}
+	v.last[0].Key = name + "/last"
+	return line, v.last[0], err
 }
 
 var keyPattern = regexp.MustCompile(`^(?s)(.*)/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
@@ -58,18 +45,6 @@ func (s *store) remove(ctx context.Context, name, key string, end, coolDown mess
 		results, err := w.commit(ctx, append(m, coolDown...), message{wake(name)})
 		return err == nil && results[deleted].CommandTag.RowsAffected() > 0, err
 	})
-}
-
-func hostname() string {
-	name, _ := os.Hostname()
-	return name
-}
-
-func username() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(os.Getuid())
 }
 
 // plain returns a text for the tables, whose encoding is not known, with a question mark for what is no plain

@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Each change is one transaction. Before it reads anything of the lock it takes the row of its name, by a write, so the
@@ -69,9 +72,9 @@ func (s *store) begin() message {
 	ELSE set_config('synchronous_commit', 'on', true) END`, checkVersion}
 }
 
-// beginLook returns those with which a look begins, or a renewal before it. A row or table that somebody keeps does not
-// keep it for longer than that.
-func (s *store) beginLook() message {
+// prepareLook returns those with which a look begins, or a renewal before it. A row or table that somebody keeps does
+// not keep it for longer than that.
+func (s *store) prepareLook() message {
 	return message{"SELECT " + s.limit("lock_timeout"), checkVersion}
 }
 
@@ -98,6 +101,9 @@ var checkVersion = fmt.Sprintf("SELECT 1 / (version = %d)::integer FROM flock.se
 const (
 	begin  = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 	commit = "COMMIT"
+
+	beginLook = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+	beginList = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" // all its statements see what there is at one moment
 )
 
 // isTheServer is the condition that this is the server that has given out locks, by the server's row s. Each start of
@@ -134,27 +140,27 @@ UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM d
 	WHERE n.name = ` + nameLiteral(name) + ` AND EXISTS (SELECT FROM dead WHERE leaves)`
 }
 
-// readLiving returns the query for a look, in which those who have expired do not count.
-func readLiving(which string) string { return read(which) + " AND NOT " + isDead }
-
-// read returns the query for the line of a lock, or of those that a condition names, and what matters for that; see
-// readView.
-func read(which string) string {
-	return `WITH ` + theServer + `
-SELECT s.epoch, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + isTheServer + `, pg_is_in_recovery(),
-	encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
-	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL, c.epoch = s.epoch,
-	` + microseconds("c.expires - s.now") + `,
-	` + microseconds("coalesce(c.taken, c.came) - 'epoch'") + `, c.host, c.pid, c.username
-FROM s LEFT JOIN flock.name n ON ` + which + ` LEFT JOIN flock.contender c ON c.name = n.name`
+// read returns the query for the records of a lock, or of those that a condition names, with the contenders for whom
+// another one holds.
+func read(locks, contenders string) string {
+	return `WITH ` + theServer + ` SELECT to_json(r) FROM (SELECT
+	s.epoch, s.ttl, extract(epoch FROM s.quiet - s.now) AS quiet, ` + isTheServer + ` AS isTheServer,
+	pg_is_in_recovery() AS isReplica,
+	encode(n.name, 'base64') AS name, n.seq AS change, extract(epoch FROM n.cools - s.now) AS cools,
+	ceil(extract(epoch FROM n.cools))::bigint AS until,
+	c.key AS id, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL AS holds, c.epoch = s.epoch AS isOfServer,
+	extract(epoch FROM c.expires - s.now) AS lives, ` + unixTime("coalesce(c.taken, c.came)") + ` AS since,
+	c.host, c.pid, c.username AS user
+FROM s LEFT JOIN flock.name n ON ` + locks + ` LEFT JOIN flock.contender c ON c.name = n.name AND ` + contenders + `) r`
 }
+
+// Which contenders count: in a change those that are there, and in a look those that have not expired.
+const thereIs, lives = "true", "NOT " + isDead
 
 // is is the condition for read that it is about one lock.
 func is(name string) string { return "n.name = " + nameLiteral(name) }
 
-func microseconds(interval string) string {
-	return "(extract(epoch FROM " + interval + ") * 1000000)::bigint"
-}
+func unixTime(time string) string { return "floor(extract(epoch FROM " + time + "))::bigint" }
 
 // coolDown returns the statement that has the cooldown of a lock last for so long from now on, if it would be over
 // before.
@@ -183,46 +189,25 @@ func wake(name string) string {
 // channel is where the row with the key is woken.
 func channel(key string) string { return "flock_" + strings.ReplaceAll(key, "-", "") }
 
-// The columns of read: the server's row, the lock, and a contender, for each of which there is a row.
-const (
-	ofEpoch = iota // see view
-	ofTTL
-	ofQuiet // microseconds that the quiet time lasts
-	ofIsTheServer
-	ofIsReplica
-	ofName
-	ofChange // the number of the lock's last change
-	ofCools  // microseconds that its cooldown lasts
-	ofKey
-	ofCooling
-	ofSeq
-	ofMode
-	ofPermits
-	ofIsTaken
-	ofIsOfServer // it was renewed by the server that has given out locks
-	ofExpires    // microseconds that it lives
-	ofSince      // microseconds since 1970
-	ofHost
-	ofPID
-	ofUser
-)
-
 // use is the query how many quarters of the server's connections are in use.
 const use = "SELECT 4 * count(datid) / current_setting('max_connections')::integer FROM pg_stat_activity"
 
-// A row is one of a result.
-type row [][]byte
-
-func (r row) int(i int) int64 {
-	n, _ := strconv.ParseInt(string(r[i]), 10, 64)
+// number returns the number that a result has; 0 if it has none.
+func number(r *pgconn.Result) (n int64) {
+	if len(r.Rows) > 0 {
+		n, _ = strconv.ParseInt(string(r.Rows[0][0]), 10, 64)
+	}
 	return n
 }
 
-func (r row) text(i int) string { return string(r[i]) }
-
-func (r row) isNull(i int) bool { return r[i] == nil }
-
-func (r row) isTrue(i int) bool { return string(r[i]) == "t" }
-
-// duration reads microseconds; NULL is zero.
-func (r row) duration(i int) time.Duration { return time.Duration(r.int(i)) * time.Microsecond }
+// decode returns the rows of a result, each of which is an object of JSON.
+func decode[T any](r *pgconn.Result) (list []T, err error) {
+	for _, row := range r.Rows {
+		var one T
+		if err := json.Unmarshal(row[0], &one); err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}

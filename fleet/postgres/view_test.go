@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,7 +11,7 @@ import (
 )
 
 // The simulation has four contenders for one lock take turns at random, while they die, the server is started anew, and
-// its clock is set back. Where they stand is said by readView and standingFor. The tables are in memory: what the
+// its clock is set back. Where they stand is said by viewOf and standingFor. The tables are in memory: what the
 // statements of transaction.go do to them is written here once more. Nothing takes time but what lets it pass.
 
 const (
@@ -100,39 +99,25 @@ func (x *simulation) remove(which func(*simulatedRow) bool) {
 
 // read returns the view of who has the key. Of rows that are dead it has none if it is a look.
 func (x *simulation) read(key string, isLook bool) view {
-	microseconds := func(d time.Duration) int64 { return d.Microseconds() }
-	first := []any{x.epoch, int(simulatedTTL.Seconds()), microseconds(x.quiet - x.clock()), x.isTheServer(), false,
-		hex.EncodeToString([]byte("name")), x.change, microseconds(x.cools - x.clock())}
-	var rows [][][]byte
-	add := func(words ...any) {
-		row := make([][]byte, ofUser+1)
-		for i, word := range append(first[:len(first):len(first)], words...) {
-			switch word {
-			case int64(0): // NULL, or as good
-			case true:
-				row[i] = []byte("t")
-			case false:
-				row[i] = []byte("f")
-			default:
-				row[i] = fmt.Append(nil, word)
-			}
+	first := record{Epoch: x.epoch, TTL: seconds(simulatedTTL.Seconds()), Quiet: seconds((x.quiet - x.clock()).Seconds()),
+		IsTheServer: x.isTheServer(), Name: []byte("name"), Change: x.change,
+		Cools: seconds((x.cools - x.clock()).Seconds())}
+	var records []record
+	for _, of := range x.rows {
+		if isLook && x.isRowDead(of) {
+			continue
 		}
-		rows = append(rows, row)
+		r := first
+		r.Contender = lease.Contender{ID: of.key, Mode: of.claim.Mode, Permits: of.claim.Permits, Holds: of.isTaken,
+			Since: 1, Host: "host", PID: 1, User: "user"}
+		r.Cooling, r.Seq, r.IsOfServer = of.cooling, of.seq, of.epoch == x.epoch
+		r.Lives = seconds((of.expires - x.clock()).Seconds())
+		records = append(records, r)
 	}
-	for _, r := range x.rows {
-		if !isLook || !x.isRowDead(r) {
-			add(r.key, r.cooling, r.seq, string(r.claim.Mode), r.claim.Permits, r.isTaken, r.epoch == x.epoch,
-				microseconds(r.expires-x.clock()), 1, "host", 1, "user")
-		}
+	if len(records) == 0 {
+		records = append(records, first)
 	}
-	if len(rows) == 0 {
-		add()
-	}
-	v, err := readView(key, rows)
-	if err != nil {
-		panic(err)
-	}
-	return v
+	return viewOf(key, records)
 }
 
 func (x *simulation) setBack() {
@@ -168,7 +153,7 @@ func (x *simulation) contend(c *simulated) error {
 			x.renewal(c)
 		}
 		v := x.read(c.key, true)
-		if s := v.standingFor(c.Claim); v.own != nil && v.isTheServer && !s.isEntitled && s.seq == v.own.int(ofSeq) {
+		if s := v.standingFor(c.Claim); v.own != nil && v.IsTheServer && len(s.out) > 0 && s.seq == v.own.Seq {
 			return nil
 		}
 	}
@@ -189,12 +174,12 @@ func (x *simulation) contend(c *simulated) error {
 	s := v.standingFor(c.Claim)
 	for _, r := range x.rows {
 		if r.key == c.key {
-			r.cooling, r.seq, r.isTaken = s.cooling, s.seq, r.isTaken || s.isEntitled
+			r.cooling, r.seq, r.isTaken = s.cooling, s.seq, r.isTaken || len(s.out) == 0
 			r.expires, r.epoch = x.clock()+simulatedTTL, x.epoch
 		}
 	}
-	x.log("%s has place %d for the cooldown, %d for the lock, and has it: %v", c.key, s.cooling, s.seq, s.isEntitled)
-	c.life, c.holds = x.now+simulatedTTL, s.isEntitled
+	x.log("%s has place %d for the cooldown, %d for the lock, and has it: %v", c.key, s.cooling, s.seq, len(s.out) == 0)
+	c.life, c.holds = x.now+simulatedTTL, len(s.out) == 0
 	return x.checkHolders(c)
 }
 
@@ -246,7 +231,7 @@ func (x *simulation) checkList() error {
 			if !isListed || c.key != p.ID || c.holds || c.isDead {
 				continue
 			}
-			if own := x.read(c.key, true); !own.standingFor(c.Claim).isEntitled {
+			if own := x.read(c.key, true); len(own.standingFor(c.Claim).out) > 0 {
 				return fmt.Errorf("%s waits, and is listed as a holder", c.key)
 			}
 		}

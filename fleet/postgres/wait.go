@@ -7,47 +7,19 @@ import (
 	"example.org/flock/fleet/lease"
 )
 
-// await waits until there may be a change for the contender. It sleeps until it is woken, its row has to be renewed, or
-// somebody before it may have died.
-func (c *contender) await(ctx context.Context) error {
-	for {
-		v, err := c.look(ctx)
-		switch {
-		case err != nil:
-			return err
-		case v.own == nil:
-			return lease.ErrLost
-		case !v.isTheServer:
-			return nil // the change has the quiet time begin
-		}
-		s := v.standingFor(c.Claim)
-		switch {
-		case s.isEntitled || s.seq != v.own.int(ofSeq):
-			return nil
-		case s.isTaken && c.NeverWaits():
-			return lease.ErrTaken
-		}
-		c.noteWhy(v)
-		until := min(lease.Now()+s.changes, c.renewsAt())
-		if c.pause(ctx, until, s.waiting, v.quarters); ctx.Err() != nil {
-			return c.link.Unreachable(ctx)
-		}
-	}
-}
-
 // alwaysHeard is how many may be before a waiter that keeps its connection in any case, to be woken.
 const alwaysHeard = 3
 
-// pause waits for a notification, at most until then. The first waiters ask for notifications, and the others while
-// less than half of the server's connections are in use. Who has asked keeps its connection until three quarters are:
-// connections that come and go cost more than those that stay. One that nobody wakes looks after a second for each who
-// is before it.
-func (c *contender) pause(ctx context.Context, until time.Duration, waiting int, quarters int64) {
+// Wait implements lease.Lock: it waits for a notification. The first waiters ask for notifications, and the others
+// while less than half of the server's connections are in use. Who has asked keeps its connection until three quarters
+// are: connections that come and go cost more than those that stay. One that nobody wakes looks after a second for each
+// who is before it.
+func (c *contender) Wait(ctx context.Context, until time.Duration) {
 	w := c.take()
-	mayAsk := waiting <= alwaysHeard || quarters < 2
+	mayAsk := c.waiting <= alwaysHeard || c.quarters < 2
 	switch {
 	case w == nil:
-	case mayAsk, w.hears && quarters < 3:
+	case mayAsk, w.hears && c.quarters < 3:
 		defer c.keep(w)
 		if !w.hasAsked {
 			c.listen(ctx, w)
@@ -57,9 +29,9 @@ func (c *contender) pause(ctx context.Context, until time.Duration, waiting int,
 		w.close()
 		w = nil
 	}
-	long := until - lease.Now()
+	long := min(until, c.changes) - lease.Now()
 	if w == nil || !w.hears {
-		long = min(long, jitter(time.Duration(waiting)*time.Second))
+		long = min(long, jitter(time.Duration(c.waiting)*time.Second))
 	}
 	limited, cancel := context.WithTimeout(ctx, long)
 	defer cancel()

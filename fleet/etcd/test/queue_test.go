@@ -208,8 +208,10 @@ func TestPermitsBesideOthers(t *testing.T) {
 				all = append(all, e.Start(t, flockEtcd, "--permits=100", name, "sleep", "1"),
 					e.Start(t, flockEtcd, "--permits=100", option, name, "true"))
 			}
-			for _, p := range all {
-				p.AwaitEnd(t).Check(t, 0, "", "")
+			for _, p := range all { // on a busy machine they say that they were kept waiting
+				if p.AwaitEnd(t); p.Status != 0 {
+					t.Errorf("status %d: %s", p.Status, &p.Err)
+				}
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,6 +69,7 @@ type Torture struct {
 
 	backend Backend
 	program string            // its name
+	beside  string            // the path of that of another commit; empty: there is none
 	dirs    map[string]string // of each lock
 	done    chan struct{}     // closed when no more contenders are to start
 	later   sync.WaitGroup    // what a fault does afterwards
@@ -78,7 +81,8 @@ type Torture struct {
 	counts map[string]int
 }
 
-// RunTorture tortures a backend for 15 seconds, or as long as FLOCK_TORTURE says.
+// RunTorture tortures a backend for 15 seconds, or as long as FLOCK_TORTURE says. If FLOCK_BESIDE names a folder with
+// the programs of another commit, half of the contenders run that of the backend there: both must see each other.
 func RunTorture(t *testing.T, b Backend) {
 	long := 15 * time.Second
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
@@ -93,6 +97,14 @@ func RunTorture(t *testing.T, b Backend) {
 		dirs: map[string]string{}, done: make(chan struct{}), live: map[*Child]bool{}, counts: map[string]int{}}
 	for _, name := range b.Locks {
 		x.dirs[name] = t.TempDir()
+	}
+	if folder := os.Getenv("FLOCK_BESIDE"); folder != "" {
+		x.beside = filepath.Join(folder, x.program)
+		version, err := exec.Command(x.beside, "--version").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("beside %s, %s", x.beside, version)
 	}
 	for i := range torturers {
 		x.contenders.Go(func() { x.contend(rand.New(rand.NewPCG(seed, uint64(i+1)))) })
@@ -198,6 +210,9 @@ func (x *Torture) crowd() {
 // words returns the command line of a contender: in any mode, with any limit. The modes are those of package section.
 func (x *Torture) words(name string, random *rand.Rand) []string {
 	words := []string{x.backend.Program}
+	if x.beside != "" && random.IntN(2) == 0 {
+		words[0] = x.beside
+	}
 	mode := "exclusive"
 	switch random.IntN(5) {
 	case 0:
@@ -223,25 +238,32 @@ func (x *Torture) words(name string, random *rand.Rand) []string {
 // judge checks that a contender ended in a way that is allowed. killed: it or its guard was killed.
 func (x *Torture) judge(p *Child, name, text string, killed bool) {
 	w := p.ProcessState.Sys().(syscall.WaitStatus)
+	program := x.program
+	if p.Args[0] == x.beside {
+		program = x.besides()
+	}
 	refusal := slices.IndexFunc(x.backend.Refusals, func(says string) bool { return strings.Contains(text, says) })
 	switch status := w.ExitStatus(); {
 	case w.Signaled() && (w.Signal() == syscall.SIGTERM || w.Signal() == syscall.SIGKILL):
-		x.Count(x.program + " ended by " + w.Signal().String())
+		x.Count(program + " ended by " + w.Signal().String())
 	case status == 0 || status == 1 && text == "":
-		x.Count(fmt.Sprintf("%s ended with %d", x.program, status))
+		x.Count(fmt.Sprintf("%s ended with %d", program, status))
 	case status == 128+15 || status == 128+9:
-		x.Count(fmt.Sprintf("%s ended with %d", x.program, status))
+		x.Count(fmt.Sprintf("%s ended with %d", program, status))
 	case status == 75 && refusal >= 0:
-		x.Count(x.program + " ended with 75: " + x.backend.Refusals[refusal])
+		x.Count(program + " ended with 75: " + x.backend.Refusals[refusal])
 	case status == 75 && strings.Contains(text, "lost the lock"):
 		_, why, _ := strings.Cut(strings.TrimSpace(text), "lost the lock "+name+": ")
-		x.Count(x.program + " ended with 75: lost the lock: " + why)
+		x.Count(program + " ended with 75: lost the lock: " + why)
 	case killed && strings.Contains(text, "guard"):
-		x.Count(fmt.Sprintf("%s ended with %d: %s", x.program, status, strings.TrimSpace(text)))
+		x.Count(fmt.Sprintf("%s ended with %d: %s", program, status, strings.TrimSpace(text)))
 	default:
 		x.Errorf("%q ended with %v: %s%s", p.Args, p.ProcessState, &p.Out, text)
 	}
 }
+
+// besides is what the program of the other commit is called where is counted what became of it.
+func (x *Torture) besides() string { return "the other " + x.program }
 
 // missing names the modes in which nobody has had a lock.
 func (x *Torture) missing() (modes []string) {
@@ -289,6 +311,9 @@ func (x *Torture) evaluate() {
 	}
 	if modes := x.missing(); len(modes) > 0 {
 		x.Errorf("never had a lock: %q", modes)
+	}
+	if x.beside != "" && (x.counts[x.program+" ended with 0"] == 0 || x.counts[x.besides()+" ended with 0"] == 0) {
+		x.Error("only one of the two programs has had a lock")
 	}
 }
 

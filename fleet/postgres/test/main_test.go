@@ -90,7 +90,7 @@ func makeTables(s *server.Server, ttl int, more string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.SQL(string(schema) + fmt.Sprintf(";UPDATE flock.server SET ttl = %d", ttl) + more +
+	_, err = s.SQL("DROP SCHEMA IF EXISTS flock CASCADE;" + string(schema) + fmt.Sprintf(";UPDATE flock.server SET ttl = %d", ttl) + more +
 		`;DO $$ BEGIN
 			IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'cron') THEN CREATE ROLE cron LOGIN; END IF;
 		END $$;
@@ -123,7 +123,8 @@ func sql(t *testing.T, s *server.Server, statements string) []string {
 // reach returns the environment of one who reaches a server as an ordinary user, with what is different from it.
 func reach(host, port string, more ...string) leasetest.Environment {
 	return leasetest.NewEnvironment(append([]string{"PGHOST=" + host, "PGPORT=" + port, "PGDATABASE=postgres",
-		"PGUSER=cron", "PGCONNECT_TIMEOUT=30"}, more...)...) // this machine may do much else
+		"PGUSER=cron", "PGCONNECT_TIMEOUT=30", // this machine may do much else
+		"PGSSLMODE=disable"}, more...)...) // "prefer" makes two connections where the server has no TLS
 }
 
 func to(s *server.Server, more ...string) leasetest.Environment {

@@ -13,9 +13,8 @@ import (
 
 // TestNewcomers has many come at once for a lock that is held, at a server with 100 connections. The holder keeps its
 // lock for longer than the TTL, and who finds no connection goes on trying. More than there are connections come with
-// FLOCK_TORTURE, as by make torture-postgres.
+// FLOCK_TORTURE, as by make torture-postgres. It is not run beside others, as it leaves them no processor.
 func TestNewcomers(t *testing.T) {
-	t.Parallel()
 	crowds := []int{64}
 	if os.Getenv("FLOCK_TORTURE") != "" {
 		crowds = append(crowds, 200)

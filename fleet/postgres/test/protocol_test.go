@@ -235,16 +235,16 @@ func TestRenewalsAreHot(t *testing.T) {
 }
 
 // TestFewConnections has many wait at a server that has few connections. No holder loses its lock, and all get theirs.
+// It is not run beside others, as it leaves them no processor.
 func TestFewConnections(t *testing.T) {
-	t.Parallel()
-	s, waiters := ownServer(t, 5, "max_connections=20"), 60
+	s, waiters := ownServer(t, 10, "max_connections=20"), 40
 	h := to(s).Hold(t, flockPostgres, "name")
 	var all []*leasetest.Child
 	for range waiters {
-		all = append(all, to(s).Start(t, flockPostgres, "name", "echo", "in"))
+		all = append(all, to(s, "PGCONNECT_TIMEOUT=300").Start(t, flockPostgres, "name", "echo", "in"))
 	}
 	awaitLine(t, s, "name", waiters+1)
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.HasEnded(); {
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end) && !h.HasEnded(); {
 		time.Sleep(100 * time.Millisecond)
 	}
 	h.Release(t)

@@ -118,12 +118,6 @@ func TestErrors(t *testing.T) {
 		}
 		leasetest.Environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.
 			Run(t, flockPostgres, leasetest.LockName(t), "echo", "in").Check(t, 0, "in\n", "")
-		system := t.TempDir()
-		if err := os.Rename(file, system+"/pg_service.conf"); err != nil {
-			t.Fatal(err)
-		}
-		leasetest.Environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSYSCONFDIR=" + system}.
-			Run(t, flockPostgres, leasetest.LockName(t), "sh", "-c", "echo in $PGSERVICEFILE").Check(t, 0, "in\n", "")
 	})
 }
 
