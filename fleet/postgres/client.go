@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -109,8 +108,6 @@ func (w *session) close() {
 	defer cancel()
 	w.conn.Close(ctx)
 }
-
-func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
 // A store is PostgreSQL, as somebody asks it.
 type store struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"example.org/flock/fleet/lease"
@@ -31,7 +32,8 @@ func (c *contender) Wait(ctx context.Context, until time.Duration) {
 	}
 	long := min(until, c.changes) - lease.Now()
 	if w == nil || !w.hears {
-		long = min(long, jitter(time.Duration(c.waiting)*time.Second))
+		pause := time.Duration(c.waiting) * time.Second
+		long = min(long, pause/2+rand.N(pause))
 	}
 	limited, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
