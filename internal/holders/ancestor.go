@@ -16,16 +16,12 @@ func Ancestor(f *lockfile.File, config locks.Config, op locks.Op) Entry {
 	if config.Permits > 0 { // who has one of several keeps this one out only together with the others
 		config.Permits, op = 0, locks.Shared
 	}
-	pids, q := ancestors(), query{Config: config, op: op}
-	var list []Entry
-	if config.Flock || config.Fcntl {
-		list = kernelHoldersAmong(pids, f, q)
-	}
-	if len(list) == 0 && config.Directory {
-		list = directoryHoldersAmong(pids, f, q)
-	}
-	list = slices.DeleteFunc(replaceGuards(list), func(h Entry) bool { return !slices.Contains(pids, h.PID) })
-	first, _ := List{All: list}.Oldest()
+	// Of an open file nothing is known of a directory lock, which may be its own.
+	config.Directory = config.Directory && f.ByName
+	pids := ancestors()
+	list, _ := find(f, query{Config: config, op: op, among: pids})
+	isOther := func(h Entry) bool { return !h.isSeen() || !slices.Contains(pids, h.PID) }
+	first, _ := List{All: slices.DeleteFunc(list.All, isOther)}.Oldest()
 	return first
 }
 
@@ -35,20 +31,4 @@ func ancestors() (pids []int) {
 		pids = append(pids, pid)
 	}
 	return pids
-}
-
-// directoryHoldersAmong returns those of some processes that hold a directory lock and keep out who asks for one. Of a
-// descriptor nothing is known: the lock may be that of its own open file.
-func directoryHoldersAmong(pids []int, f *lockfile.File, q query) (list []Entry) {
-	if !f.ByName {
-		return nil
-	}
-	contenders, _ := locks.DirectoryHolders(f, q.StateBase)
-	for _, c := range contenders {
-		h := Entry{PID: c.PID, Mode: c.Mode.String(), Waiting: c.Waiting}
-		if q.wants(h) && c.Where == "" && slices.Contains(pids, h.PID) {
-			list = append(list, h)
-		}
-	}
-	return list
 }

@@ -54,8 +54,9 @@ func InTheWay(f *lockfile.File, config locks.Config, op locks.Op) List {
 // that one asks for.
 type query struct {
 	locks.Config
-	op  locks.Op
-	all bool // and who waits
+	op    locks.Op
+	all   bool  // and who waits
+	among []int // only kernel locks of these processes; nil: of all
 }
 
 func (q query) asksShared() bool { return q.op == locks.Shared || q.Permits > 0 }

@@ -49,23 +49,23 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 }
 
 // isByte reports whether it is a lock that stands for something: see package locks.
-func (l kernelLock) isByte(is func(start int64) bool) bool {
-	return l.kind == "OFDLCK" && l.write && is(l.start)
+func (l kernelLock) isByte(of locks.Range) bool {
+	return l.kind == "OFDLCK" && l.write && of.Has(l.start)
 }
 
 // isMark reports whether it is a place in a queue or a ticket of --replace: whoever has one need not have the lock.
-func (l kernelLock) isMark() bool { return l.isByte(locks.IsPlace) || l.isByte(locks.IsTicket) }
+func (l kernelLock) isMark() bool { return l.isByte(locks.Places) || l.isByte(locks.Tickets) }
 
 // isTurn reports whether it is the turn for a permit: who has it is the next one that gets one, and who waits for it
 // comes after that.
-func (l kernelLock) isTurn() bool { return l.isByte(locks.IsTurn) }
+func (l kernelLock) isTurn() bool { return l.isByte(locks.Turn) }
 
 // isOfWaiter reports whether it is that of a process which waits: for this lock or, as it has the turn, for a permit.
 func (l kernelLock) isOfWaiter() bool { return l.waiting || l.isTurn() }
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.isTurn(), l.isByte(locks.IsPermit):
+	case l.isTurn(), l.isByte(locks.Permits):
 		return "permit"
 	case l.write:
 		return "exclusive"
@@ -85,7 +85,7 @@ func (q query) wantsLock(l kernelLock) bool {
 	case q.all:
 		return true
 	case q.Permits > 0 && !isFlock: // any of several bytes will do
-		return l.isOn(locks.PermitBytes(q.Permits))
+		return l.isOn(locks.Range{Start: locks.Permits.Start, Length: int64(q.Permits)})
 	case q.asksShared() && !l.write:
 		return false
 	case q.Flock:
@@ -146,6 +146,14 @@ func kernelHolders(file *lockfile.File, q query) (list []Entry, err error) {
 	f, err := fileOf(file.Name, file.FD)
 	if err != nil {
 		return nil, err
+	}
+	if q.among != nil {
+		f.scan(q.among)
+		if !file.ByName { // a lock of its own open file keeps nobody out
+			own, _, _ := f.locksOf("/proc/self", strconv.Itoa(file.FD))
+			f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return slices.Contains(own, s.kernelLock) })
+		}
+		return f.holders(q), nil
 	}
 	for range 2 {
 		pids, err := proc.Processes()
@@ -323,26 +331,12 @@ func Keepers(fd int) (list List) {
 	return list
 }
 
-// kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
-func kernelHoldersAmong(pids []int, file *lockfile.File, q query) []Entry {
-	f, err := fileOf(file.Name, file.FD)
-	if err != nil {
-		return nil
-	}
-	f.scan(pids)
-	if !file.ByName { // a lock of its own open file keeps nobody out
-		own, _, _ := f.locksOf("/proc/self", strconv.Itoa(file.FD))
-		f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return slices.Contains(own, s.kernelLock) })
-	}
-	return f.holders(q)
-}
-
 // AncestorWithTicket returns the process that has a ticket of a file and has started this one, perhaps by others; the
 // zero Entry if there is none that can be seen.
 func AncestorWithTicket(file *lockfile.File) (ancestor Entry) {
 	if f, err := fileOf(file.Name, file.FD); err == nil {
 		f.scan(ancestors())
-		if i := slices.IndexFunc(f.shown, func(s shownLock) bool { return s.isByte(locks.IsTicket) }); i >= 0 {
+		if i := slices.IndexFunc(f.shown, func(s shownLock) bool { return s.isByte(locks.Tickets) }); i >= 0 {
 			ancestor.PID = f.shown[i].process
 		}
 	}

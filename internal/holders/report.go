@@ -35,9 +35,6 @@ type member struct {
 	isFlock bool
 }
 
-// A group are those who hold the lock.
-type group []member
-
 // Oldest returns the process that has held the lock for longest, the zero Entry if there is none, and how many more
 // there are. Of processes that inherited it from each other, one counts: the command, not the flock that runs it;
 // otherwise the parent, not its children. This process does not count.
@@ -45,7 +42,7 @@ func (l List) Oldest() (first Entry, more string) {
 	all := l.group()
 	n := 0
 	for _, m := range all {
-		if all.runsCommand(m) || all.hasParentThatCounts(m) {
+		if m.isCovered(all) {
 			continue
 		}
 		if n++; n == 1 || m.age() > first.age() {
@@ -59,7 +56,7 @@ func (l List) Oldest() (first Entry, more string) {
 }
 
 // group returns who holds the lock, without this process and those that have ended.
-func (l List) group() (all group) {
+func (l List) group() (all []member) {
 	for _, h := range l.All {
 		if h.Waiting || h.Cooldown || h.PID == os.Getpid() {
 			continue
@@ -78,19 +75,12 @@ func (l List) group() (all group) {
 	return all
 }
 
-// runsCommand reports whether a member is a flock that runs another one.
-func (all group) runsCommand(m member) bool {
-	return m.isFlock && slices.ContainsFunc(all, func(other member) bool { return other.parent == m.PID })
-}
-
-// hasParentThatCounts reports whether the parent of a member is another one, and does not run it as a command.
-func (all group) hasParentThatCounts(m member) bool {
-	for _, other := range all {
-		if m.parent != 0 && other.PID == m.parent {
-			return !other.isFlock // see runsCommand
-		}
-	}
-	return false
+// isCovered reports whether another member stands for one: the command for the flock that runs it, or its parent, if
+// that does not run it as a command.
+func (m member) isCovered(all []member) bool {
+	return slices.ContainsFunc(all, func(other member) bool {
+		return m.isFlock && other.parent == m.PID || m.parent != 0 && other.PID == m.parent && !other.isFlock
+	})
 }
 
 // parent returns the parent of a process, as it is without the guard of a command.

@@ -8,44 +8,20 @@ import "math"
 // A Range is a range of bytes of a file. Length 0 means to the end of the file, however far it grows.
 type Range struct{ Start, Length int64 }
 
-const (
+var (
+	// The places are before the permits, so that looking for a permit does not find them.
+	Places = Range{1 << 61, math.MaxInt32}
+	// The tickets of --replace are between the places and the permits. Nobody has the one with number 0.
+	Tickets = Range{1<<61 + 1<<32, 1<<60 + 1}
+	// The waiters for a permit wait for their turn by this byte: who has it is the next one.
+	Turn = Range{1<<62 - 1, 1}
 	// The permits begin so far out that unlocking them does not touch what --fcntl --start has locked on the same
 	// descriptor.
-	firstPermit = 1 << 62
-	// The places are before the permits, so that looking for a permit does not find them.
-	firstPlace = 1 << 61
-	mostBytes  = math.MaxInt32 // of each
-	// The tickets are between the places and the permits.
-	firstTicket = firstPlace + 1<<32
-	mostTickets = 1 << 60
+	Permits = Range{1 << 62, math.MaxInt32}
 )
 
-var (
-	allPermits = Range{firstPermit, mostBytes}
-	// The waiters for a permit wait for their turn by this byte: who has it is the next one.
-	turnByte = Range{firstPermit - 1, 1}
-)
+// At returns byte i of a range, from 0 on.
+func (r Range) At(i int64) Range { return Range{r.Start + i, 1} }
 
-// permitByte returns the byte of permit i, from 0 on.
-func permitByte(i int) Range { return Range{firstPermit + int64(i), 1} }
-
-// PermitBytes returns the bytes of count permits.
-func PermitBytes(count int) Range { return Range{firstPermit, int64(count)} }
-
-// placeByte returns the byte of place i, from 0 on, in the queue of those who wait for the lock.
-func placeByte(i int) Range { return Range{firstPlace + int64(i), 1} }
-
-// IsPermit reports whether a write lock that begins at start is a permit.
-func IsPermit(start int64) bool { return start >= firstPermit && start < firstPermit+mostBytes }
-
-// IsPlace reports whether a write lock that begins at start is a place in a queue.
-func IsPlace(start int64) bool { return start >= firstPlace && start < firstPlace+mostBytes }
-
-// ticketByte returns the byte of a ticket, from 1 on.
-func ticketByte(number int64) Range { return Range{firstTicket + number, 1} }
-
-// IsTicket reports whether a write lock that begins at start is a ticket of --replace.
-func IsTicket(start int64) bool { return start > firstTicket && start <= firstTicket+mostTickets }
-
-// IsTurn reports whether a write lock that begins at start is that of the waiter who gets the next permit.
-func IsTurn(start int64) bool { return start == turnByte.Start }
+// Has reports whether a byte is one of a range that has a length.
+func (r Range) Has(at int64) bool { return at >= r.Start && at-r.Start < r.Length }

@@ -12,7 +12,7 @@ func TestBytes(t *testing.T) {
 		1 << 61:                   "place",
 		1<<61 + math.MaxInt32 - 1: "place",
 		1<<61 + math.MaxInt32:     "",
-		1<<61 + 1<<32:             "",
+		1<<61 + 1<<32:             "ticket", // with number 0, which nobody takes
 		1<<61 + 1<<32 + 1:         "ticket",
 		1<<61 + 1<<32 + 1<<60:     "ticket",
 		1<<61 + 1<<32 + 1<<60 + 1: "",
@@ -23,10 +23,8 @@ func TestBytes(t *testing.T) {
 		1<<62 + math.MaxInt32:     "",
 	} {
 		got := ""
-		for name, is := range map[string]func(int64) bool{
-			"place": IsPlace, "ticket": IsTicket, "turn": IsTurn, "permit": IsPermit,
-		} {
-			if is(start) {
+		for name, r := range map[string]Range{"place": Places, "ticket": Tickets, "turn": Turn, "permit": Permits} {
+			if r.Has(start) {
 				got += name
 			}
 		}
@@ -34,7 +32,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%#x: %q, not %q", start, got, want)
 		}
 	}
-	if placeByte(0).Start != 1<<61 || ticketByte(1).Start != 1<<61+1<<32+1 || permitByte(0).Start != 1<<62 {
+	if Places.At(0).Start != 1<<61 || Tickets.At(1).Start != 1<<61+1<<32+1 || Permits.At(0).Start != 1<<62 {
 		t.Error("the first place, ticket or permit is elsewhere")
 	}
 }

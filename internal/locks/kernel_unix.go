@@ -51,7 +51,7 @@ type flock struct {
 
 func (m *flock) Lock(op Op, timeout Timeout) error {
 	if coversBytes && !m.file.ByName {
-		setBytes(m.file.FD, Unlock, allPermits) // it would wait for its own permit
+		setBytes(m.file.FD, Unlock, Permits) // it would wait for its own permit
 	}
 	call := flockCall
 	if _, ends := timeout.Deadline(); ends && op == Exclusive {

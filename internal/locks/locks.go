@@ -24,6 +24,7 @@ package locks
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"example.org/flock/internal/failure"
@@ -88,8 +89,8 @@ func FileError(f *lockfile.File, cause error) *failure.Error {
 	if sys.BadDescriptor(cause) && !f.ByName && !f.IsOpen() { // else it is open, but not for writing
 		failed.Hint = "is descriptor " + f.Name + " open?"
 		if f.FD >= 3 && f.FD <= 9 { // they have a redirection for no other
-			failed.Hint += " ksh and mksh pass it on only with " + f.Name + ">&" + f.Name +
-				", as in " + failure.Program + " " + f.Name + " " + f.Name + ">&" + f.Name
+			failed.Hint += strings.ReplaceAll(" ksh and mksh pass it on only with N>&N, as in "+failure.Program+" N N>&N",
+				"N", f.Name)
 		}
 	}
 	return failed
@@ -117,13 +118,12 @@ func (t Timeout) Deadline() (deadline time.Time, ends bool) { return t.deadline,
 
 // IsOver reports whether there is no time left to wait.
 func (t Timeout) IsOver() bool {
-	deadline, ends := t.Deadline()
-	return t.try || ends && time.Until(deadline) <= 0
+	return t.try || !t.deadline.IsZero() && time.Until(t.deadline) <= 0
 }
 
 // Conflict returns the error for a lock that another process holds: ErrTimeout after the deadline, or ErrConflict.
 func (t Timeout) Conflict() error {
-	if t.Waits() && t.IsOver() {
+	if !t.try && t.IsOver() {
 		return ErrTimeout
 	}
 	return ErrConflict
@@ -134,8 +134,8 @@ func (t Timeout) Sleep(d time.Duration) error {
 	if t.IsOver() {
 		return t.Conflict()
 	}
-	if deadline, ends := t.Deadline(); ends {
-		d = min(d, time.Until(deadline))
+	if !t.deadline.IsZero() {
+		d = min(d, time.Until(t.deadline))
 	}
 	sys.Sleep(d)
 	return nil

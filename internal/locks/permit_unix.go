@@ -86,48 +86,44 @@ func (p *permit) awaitTurn(timeout Timeout) (isTurn bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	err = callWithin(timeout, bytesCall(turnByte), own.FD, Exclusive)
-	_, answered := err.(syscall.Errno)
-	switch {
-	case err == nil:
-		return true, nil
-	case answered: // there are no byte locks here: the call for a permit will say so
+	err = callWithin(timeout, bytesCall(Turn), own.FD, Exclusive)
+	if _, answered := err.(syscall.Errno); answered { // there are no byte locks here: the call for a permit will say so
 		return false, nil
 	}
-	return false, err
+	return err == nil, err
 }
 
 // mayAwaitTurn reports whether waiters for this file take turns, and this process may.
 func (p *permit) mayAwaitTurn() bool {
-	switch {
-	case !HasPlaces, !p.withFlock, p.file.Network() != lockfile.Local: // they do not
+	if !HasPlaces || !p.withFlock || p.file.Network() != lockfile.Local { // they do not
 		return false
-	case !p.file.ByName && !hasNoLocks(p.file.FD): // a lock that this open file has may be what those ahead wait for
-		return false
+	}
+	if !p.file.ByName { // a lock that this open file has may be what those ahead wait for
+		shown, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(p.file.FD))
+		if err != nil || bytes.Contains(shown, []byte("\nlock:")) {
+			return false
+		}
 	}
 	// Where there is no flock(2), the whole lock is that of all bytes, and would wait for those who only wait. An unlock
 	// call tells whether there is one, and changes nothing: this open file has no lock.
 	return flockCall(p.file.FD, Unlock, false) == nil
 }
 
-// hasNoLocks reports whether it is certain that the open file of a descriptor has no locks.
-func hasNoLocks(fd int) bool {
-	shown, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
-	return err == nil && !bytes.Contains(shown, []byte("\nlock:"))
-}
-
 // wait takes a permit within the timeout. It asks the less often the longer it has waited.
 func (p *permit) wait(timeout Timeout, isTurn bool) error {
 	longest := 100 * time.Millisecond
 	if isTurn { // so nobody else asks
-		longest = 50 * time.Millisecond
+		longest /= 2
 	}
 	if coversBytes && !p.file.ByName {
 		flockCall(p.file.FD, Unlock, false) // it would wait for its own lock
 	}
 	for began := time.Now(); ; {
-		if err := p.lockShared(timeout); err != nil {
-			return err
+		if p.withFlock { // an exclusive lock of somebody else keeps it out; where there is no flock(2) nobody has one
+			err := callReopening(p.file, flockCall, Shared, timeout)
+			if err != nil && !isUnsupported(err) {
+				return err
+			}
 		}
 		err := p.lockAnyByte()
 		if err == nil {
@@ -144,22 +140,10 @@ func (p *permit) wait(timeout Timeout, isTurn bool) error {
 	}
 }
 
-// lockShared takes the first half within the timeout: an exclusive lock of somebody else keeps it out.
-func (p *permit) lockShared(timeout Timeout) error {
-	if !p.withFlock {
-		return nil
-	}
-	err := callReopening(p.file, flockCall, Shared, timeout)
-	if isUnsupported(err) {
-		return nil // so nobody has an exclusive one
-	}
-	return err
-}
-
 // lockAnyByte takes the second half without a wait: of the permit that the open file has from before, or else of the
 // lowest that is free. With another one the number could go to another holder while the command before still uses it.
 func (p *permit) lockAnyByte() error {
-	first, end := permitByte(0).Start, permitByte(p.count).Start
+	first, end := Permits.Start, Permits.Start+int64(p.count)
 	if !p.file.ByName {
 		if err := p.lockAgain(first, end); err != ErrConflict {
 			return err
@@ -200,13 +184,13 @@ func (p *permit) lockAgain(first, end int64) error {
 
 // lockByte locks the byte of a permit and unlocks those of all others.
 func (p *permit) lockByte(own int64) error {
-	i := own - firstPermit
+	i := own - Permits.Start
 	err := setBytes(p.file.FD, Exclusive, Range{own, 1})
 	if err == nil && i > 0 {
-		err = setBytes(p.file.FD, Unlock, Range{firstPermit, i})
+		err = setBytes(p.file.FD, Unlock, Range{Permits.Start, i})
 	}
 	if err == nil {
-		err = setBytes(p.file.FD, Unlock, Range{own + 1, mostBytes - i - 1})
+		err = setBytes(p.file.FD, Unlock, Range{own + 1, Permits.Length - i - 1})
 	}
 	p.number = int(i) + 1
 	return err
@@ -214,7 +198,7 @@ func (p *permit) lockByte(own int64) error {
 
 // unlockHalves unlocks both halves. The answer is that of the byte locks, if flock(2) has none.
 func (p *permit) unlockHalves() error {
-	answer := setBytes(p.file.FD, Unlock, allPermits)
+	answer := setBytes(p.file.FD, Unlock, Permits)
 	if err := flockCall(p.file.FD, Unlock, false); err != nil && !isUnsupported(err) {
 		return err
 	}

@@ -54,7 +54,7 @@ func (p *place) Lock(_ Op, timeout Timeout) error {
 		return withOpeningStatus(queueError(p.file.Name, err))
 	}
 	somebodyWaits := false
-	for next, end := placeByte(0), placeByte(p.count); next.Start < end.Start; {
+	for next, end := Places.At(0), Places.At(int64(p.count)); next.Start < end.Start; {
 		if err := tryByte(own.FD, next); err != ErrConflict {
 			return p.explain(err)
 		}

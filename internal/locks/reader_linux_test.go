@@ -129,18 +129,18 @@ func TestReaders(t *testing.T) {
 		run, request, permit string
 	}{
 		"the content":            {Range{0, 100}, getsIn, getsIn, getsIn},
-		"a ticket":               {ticketByte(2), getsIn, getsIn, getsIn},
-		"two tickets":            {Range{ticketByte(2).Start, 2}, getsIn, getsIn, getsIn},
-		"a million tickets":      {Range{ticketByte(2).Start, 1 << 20}, getsIn, getsIn, getsIn},
-		"a later ticket":         {ticketByte(1000), getsIn, getsIn, getsIn},
-		"the highest ticket":     {ticketByte(mostTickets), getsIn, getsIn, getsIn},
-		"all tickets but one":    {Range{ticketByte(2).Start, mostTickets - 1}, fails, getsIn, getsIn},
-		"all bytes after that":   {Range{ticketByte(2).Start, 0}, fails, getsIn, refused},
-		"a place":                {placeByte(0), getsIn, getsIn, getsIn},
-		"all places":             {Range{placeByte(0).Start, mostBytes}, getsIn, fails, getsIn},
-		"a permit":               {permitByte(0), getsIn, getsIn, getsIn},
-		"all permits":            {allPermits, getsIn, getsIn, refused},
-		"the turn for a permit":  {turnByte, getsIn, getsIn, refused},
+		"a ticket":               {Tickets.At(2), getsIn, getsIn, getsIn},
+		"two tickets":            {Range{Tickets.At(2).Start, 2}, getsIn, getsIn, getsIn},
+		"a million tickets":      {Range{Tickets.At(2).Start, 1 << 20}, getsIn, getsIn, getsIn},
+		"a later ticket":         {Tickets.At(1000), getsIn, getsIn, getsIn},
+		"the highest ticket":     {Tickets.At(Tickets.Length - 1), getsIn, getsIn, getsIn},
+		"all tickets but one":    {Range{Tickets.At(2).Start, Tickets.Length - 2}, fails, getsIn, getsIn},
+		"all bytes after that":   {Range{Tickets.At(2).Start, 0}, fails, getsIn, refused},
+		"a place":                {Places.At(0), getsIn, getsIn, getsIn},
+		"all places":             {Places, getsIn, fails, getsIn},
+		"a permit":               {Permits.At(0), getsIn, getsIn, getsIn},
+		"all permits":            {Permits, getsIn, getsIn, refused},
+		"the turn for a permit":  {Turn, getsIn, getsIn, refused},
 		"the whole file":         {Range{}, fails, fails, refused},
 		"all but the first byte": {Range{1, 0}, fails, fails, refused},
 	} {
@@ -197,7 +197,7 @@ func TestReadersInQueue(t *testing.T) {
 	} {
 		s := newSharedFile(t)
 		for _, place := range c.readers {
-			s.read(placeByte(int(place - '0')))
+			s.read(Places.At(int64(place - '0')))
 		}
 		for _, want := range strings.Split(c.want, ", ") {
 			if err := s.ask(); outcome(err) != want {
@@ -209,7 +209,7 @@ func TestReadersInQueue(t *testing.T) {
 
 // TestTicketsOfWriters: whoever may write to the file can keep all others out, with an error, and in no time.
 func TestTicketsOfWriters(t *testing.T) {
-	for _, r := range []Range{ticketByte(mostTickets), {ticketByte(1).Start, 2}, {ticketByte(5).Start, 0}, {}} {
+	for _, r := range []Range{Tickets.At(Tickets.Length - 1), {Tickets.At(1).Start, 2}, {Tickets.At(5).Start, 0}, {}} {
 		s := newSharedFile(t)
 		if err := setBytes(s.open(lockfile.ReadWrite).FD, Exclusive, r); err != nil {
 			t.Fatal(err)
@@ -218,10 +218,10 @@ func TestTicketsOfWriters(t *testing.T) {
 		if !errors.Is(err, errForeign) {
 			t.Errorf("%+v: ticket %d, %v", r, ticket.Number, err)
 		}
-		highest := Ticket{FD: s.open(lockfile.Read).FD, Number: mostTickets}
+		highest := Ticket{FD: s.open(lockfile.Read).FD, Number: Tickets.Length - 1}
 		s.inAMoment(highest.ringOthers)
 	}
-	last := Ticket{FD: newSharedFile(t).open(lockfile.Read).FD, Number: mostTickets}
+	last := Ticket{FD: newSharedFile(t).open(lockfile.Read).FD, Number: Tickets.Length - 1}
 	if !last.IsNewest() {
 		t.Error("somebody has come after the last ticket")
 	}

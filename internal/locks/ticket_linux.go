@@ -46,7 +46,7 @@ func (t *Ticket) take(own int) (bell int, err error) {
 			return -1, err
 		}
 		bell := t.MakeBell()
-		err := tryByte(own, ticketByte(t.Number))
+		err := tryByte(own, Tickets.At(t.Number))
 		if err == nil {
 			return bell, nil
 		}
@@ -56,12 +56,12 @@ func (t *Ticket) take(own int) (bell int, err error) {
 		}
 		// Another newcomer was faster: then goBehindAll finds it. Or it is a read lock, which whoever may only read the
 		// file can have. That is no ticket, but keeps others from taking one there.
-		l, isTaken, err := lockInTheWay(t.FD, Exclusive, ticketByte(t.Number))
+		l, isTaken, err := lockInTheWay(t.FD, Exclusive, Tickets.At(t.Number))
 		if err != nil {
 			return -1, err
 		}
 		if isTaken && l.Type == unix.F_RDLCK {
-			t.Number = endOf(l) - firstTicket
+			t.Number = endOf(l) - Tickets.Start
 		}
 	}
 }
@@ -70,18 +70,18 @@ func (t *Ticket) take(own int) (bell int, err error) {
 func (t *Ticket) goBehindAll() error {
 	for {
 		// One answer is some ticket, not the last one.
-		l, isTaken, err := t.findLocked(t.Number, mostTickets)
+		l, isTaken, err := t.findLocked(t.Number, Tickets.Length-1)
 		switch {
 		case err != nil:
 			return err
-		case t.Number > mostTickets: // the last ticket there can be is taken
+		case t.Number >= Tickets.Length: // the last ticket there can be is taken
 			return errForeign
 		case !isTaken:
 			return nil
-		case l.Len != 1, !IsTicket(l.Start):
+		case l.Len != 1, !Tickets.Has(l.Start):
 			return errForeign
 		}
-		t.Number = endOf(l) - firstTicket
+		t.Number = endOf(l) - Tickets.Start
 	}
 }
 
@@ -91,12 +91,12 @@ func (t Ticket) findLocked(first, last int64) (l unix.Flock_t, isTaken bool, err
 	if first > last { // the kernel takes other lengths than positive ones, too
 		return l, false, nil
 	}
-	return lockInTheWay(t.FD, Shared, Range{ticketByte(first).Start, last - first + 1})
+	return lockInTheWay(t.FD, Shared, Range{Tickets.Start + first, last - first + 1})
 }
 
 // IsNewest reports whether no later run has come.
 func (t Ticket) IsNewest() bool {
-	_, isTaken, _ := t.findLocked(t.Number+1, mostTickets)
+	_, isTaken, _ := t.findLocked(t.Number+1, Tickets.Length-1)
 	return !isTaken
 }
 
@@ -173,10 +173,10 @@ func (t Ticket) ring(socket int, first, last int64) {
 		if !isTaken {
 			return
 		}
-		number := l.Start - firstTicket
+		number := l.Start - Tickets.Start
 		unix.Sendto(socket, nil, 0, t.address(number))
 		t.ring(socket, first, number-1)
-		first = endOf(l) - firstTicket
+		first = endOf(l) - Tickets.Start
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // answerUntil is answerWithin for a wait that ends: it waits in one system call, which the signal of a timer ends.
-func answerUntil(deadline time.Time, call call, fd int, op Op) (answer error) {
+func answerUntil(deadline time.Time, call call, fd int, op Op) error {
 	left := time.Until(deadline)
 	if left <= 0 {
 		return answerWithin(Try, call, fd, op)
@@ -23,7 +23,7 @@ func answerUntil(deadline time.Time, call call, fd int, op Op) (answer error) {
 	defer alarm.Restore()
 	defer alarm.Stop()
 	for {
-		answer = call(fd, op, true)
+		answer := call(fd, op, true)
 		if !isInterrupted(answer) {
 			return answer
 		}

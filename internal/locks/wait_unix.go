@@ -46,7 +46,7 @@ func callWithin(timeout Timeout, call call, fd int, op Op) error {
 
 // answerWithin is callWithin that returns the bare answer of the last call. It makes the call again if a signal
 // interrupts it.
-func answerWithin(timeout Timeout, call call, fd int, op Op) (answer error) {
+func answerWithin(timeout Timeout, call call, fd int, op Op) error {
 	if deadline, ends := timeout.Deadline(); ends {
 		return answerUntil(deadline, call, fd, op)
 	}
