@@ -177,12 +177,12 @@ flock -w .05 --cooldown .001 f echo in; echo $?
 
 ### cooldown-touch-extends-it-for-one-who-waits
 
-# it waits for the end that it has seen, which touch moves before it comes: again, where that was too late
-end=0
+# it waits for the end that it has seen, which touch moves before it comes: again, and for longer, where that was too late
+end=0 long=1
 until [ $end -gt "$(date +%s)" ]; do
 	{ kill $waiter; wait $waiter; } 2>/dev/null
-	: >f; touch_in 2 f; end=$(mtime f); end=${end%.*}
-	flock -w 4 --cooldown 600 f echo in >out & waiter=$!
+	: >f; touch_in $((long *= 2)) f; end=$(mtime f); end=${end%.*}
+	flock -w $((2 * long)) --cooldown 600 f echo in >out & waiter=$!
 	await asleep
 	touch_in 3600 f
 done

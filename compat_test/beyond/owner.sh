@@ -264,7 +264,7 @@ for round in 1 2 3 4 5 6 7 8; do
 	flock -n --permits 1 f echo in
 	kill -9 $(cat holder); rm reader holder
 done 2>/dev/null
-flock -w 9 f echo free
+flock -w 60 f echo free
 #> free
 
 ### owner-a-permit-that-is-over-does-not-take-the-lock-of-a-reader
@@ -278,7 +278,7 @@ for wait in 0 .3 0; do flock -w $wait f true; echo $?; done
 #> 1
 #> 1
 kill $(cat pid)
-flock -w 9 f echo free
+flock -w 60 f echo free
 #> free
 
 ### owner-a-shared-lock-under-the-number-of-a-permit
@@ -289,7 +289,7 @@ for n in 1 2; do flock -n --permits 1 f true; echo $?; done
 #> 1
 #> 1
 exec 5>&-
-flock -w 9 f echo free
+flock -w 60 f echo free
 #> free
 
 # The process that took the permit has ended.
@@ -299,7 +299,7 @@ for n in 1 2; do flock -n --permits 1 f true; echo $?; done
 #> 1
 #> 1
 exec 5>&-
-flock -w 9 f echo free
+flock -w 60 f echo free
 #> free
 
 # The shell has the file of a shared lock that flock opened.
@@ -307,7 +307,7 @@ flock -s -F f bash -c 'exec 5>>f; (exec 6>&5 5>&-; flock --permits 1 6; :); exec
 	for n in 1 2; do flock -n --permits 1 f true; echo $?; done'
 #> 1
 #> 1
-flock -w 9 f echo free
+flock -w 60 f echo free
 #> free
 
 # The number of the permit goes to the shared lock, and is closed.
@@ -363,7 +363,7 @@ exec 9>f; flock 9
 exec 9>&-; : >closed
 wait $other; echo $?
 #> 1
-flock -w 9 f echo free
+flock -w 60 f echo free
 #> free
 
 ### owner-opens-the-file-again-under-the-number
@@ -401,7 +401,7 @@ for how in -n '-w .1'; do unshare -pf --mount-proc flock $how f echo in; echo $?
 flock -n f echo in; echo $?
 #> 1
 announce go; wait $holder
-flock -w 9 f echo in
+flock -w 60 f echo in
 #> in
 
 ### owner-that-a-cleaner-of-old-files-leaves

@@ -13,7 +13,7 @@ flock --remove f true; ls -A
 flock --remove f sh -c '(until [ -e go ]; do read _ <../wake.go || exit; done) &'; ls -A
 #directory> .f.flock
 #> f
-announce go; flock -w 9 --remove f true; rm go; ls -A
+announce go; flock -w 60 --remove f true; rm go; ls -A
 
 ### remove-an-option-behind-the-file
 flock --remove f -n true; echo $?
