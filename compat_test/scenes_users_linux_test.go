@@ -319,6 +319,22 @@ func TestConcealedZombieIsDead(t *testing.T) {
 	c.Wait()
 }
 
+// With hidepid=1 anybody sees the processes of others, and nothing of them: who has the lock is named by number.
+func TestHolderOfWhomNothingIsSeen(t *testing.T) {
+	needOurs(t)
+	if !needChecks["root"]() || !needChecks["mount"]() || !succeeds("setpriv", "--reuid=65534", "true") {
+		t.Skip("cannot mount and change the user")
+	}
+	const script = `cd "$(mktemp -d /tmp/flock-hidepid.XXXXXX)"; chmod 755 .; cp "$1" flock; : >f
+		./flock -F f sleep 100 & trap 'kill $!; rm -r "$PWD"' EXIT; until ./flock --holders f >out; do :; done
+		unshare -m sh -c 'mount -t proc -o hidepid=1 proc /proc &&
+			setpriv --reuid=65534 --regid=65534 --clear-groups ./flock --holders f' | sed "s/^$! /ITS /"`
+	out, err := exec.Command("bash", "-c", script, "bash", oursPath).CombinedOutput()
+	if err != nil || strings.Join(strings.Fields(string(out)), " ") != "ITS exclusive root - -" {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
 // waitUntilAsleep waits until the processes sleep in a system call for some looks in a row, as they do when they wait.
 func waitUntilAsleep(q *waitQueue, cs []*exec.Cmd) {
 	asleep := 0

@@ -91,8 +91,9 @@
 // # Waiting
 //
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The
-// first one watches what keeps it out. A shared holder rings the next waiter that wants to share when it enters, and
-// the first waiter when it releases, by a byte in the waiter's FIFO. Waiters find whatever they missed by a look each
+// first one watches what keeps it out, and so does one that cannot tell whether the one before it still lives. A holder
+// of a shared lock or a permit rings the next waiter that may enter beside it when it enters, and the first waiter when
+// it releases, by a byte in the waiter's FIFO. Waiters find whatever they missed by a look each
 // second, behind the first eight every ten. Between machines only that look helps. Only Linux reports the end of a
 // lifeline to whoever sleeps. Elsewhere a process that releases rings the first waiter, and each waiter looks after a
 // twentieth of the time that it has waited, at least four times a second.

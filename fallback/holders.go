@@ -102,7 +102,7 @@ func (a *attempt) startsOf(r record) (recorded, current uint64) {
 	return r.owner.start, proc.Start(r.owner.pid)
 }
 
-// lookSettled looks until nobody is taking or releasing the lock. If one does so for long, that is a holder, too. If
+// lookSettled looks until nobody is taking the lock. If one does so for long, that is a holder, too. If
 // they do so one after the other, or one searches, it does not wait for the end. It searches without the token: a file
 // that is not marked yet does not have the lock, either.
 func (a *attempt) lookSettled() (snapshot, error) {

@@ -39,15 +39,15 @@ func OpenQueue(dir, path string) *Lock { return Open(dir+queueSuffix, path, -1) 
 func (l *Lock) PermitNumber() int { return l.got }
 
 // Acquire takes the lock as the request says. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
-// cancelled, the error of ctx. If the deadline has passed already, it still takes a lock that is free, and that nobody
-// is just taking or releasing.
+// cancelled, the error of ctx. If the deadline has passed already, it still takes a lock that is free. While others are
+// taking it, one after the other, it waits beyond the deadline.
 //
 // If this Lock already holds the lock, Acquire converts it. If others keep a conversion out, it gives up the lock that
 // it had, as with flock(2). So does one that fails otherwise, or whose ctx is cancelled; only the lock of an open file
 // may stay.
 //
-// With Try it returns a *LockedError at once if others hold the lock. If another process is just taking or releasing
-// it, Acquire waits for that: some milliseconds, the time of a search, or a second if that process is stopped.
+// With Try it returns a *LockedError at once if others hold the lock. If another process is just taking it, Acquire
+// waits for that: some milliseconds, the time of a search, or a second if that process is stopped.
 func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	l.got = 0
 	switch {

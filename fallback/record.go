@@ -21,8 +21,8 @@ const (
 	Shared
 	// Permit is Shared for a limited number of holders at once.
 	Permit
-	// Busy is the mode of a Contender that is taking or releasing the lock, and has not done so for a second or until the
-	// deadline. It may have been stopped: until it continues or dies, nobody else can take the lock.
+	// Busy is the mode of a Contender that is taking the lock, or removing its directory, and has not come to the end of
+	// that for a second. It may have been stopped: until it continues or dies, nobody else can take the lock.
 	Busy
 )
 
@@ -96,7 +96,7 @@ type snapshot struct {
 	tokens    []string // one; while it is renamed none or several may be seen
 	holders   []record // in order of arrival
 	waiters   []string // in order of arrival
-	unused    []string // lifelines that are not open yet, or that have been released
+	unused    []string // lifelines that are not open yet
 	lifelines []string // all of them: of holders, of waiters, and unused ones
 }
 

@@ -28,7 +28,7 @@ type waitState struct {
 	dead     []string       // waiters before us that have to be removed
 }
 
-// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. If there are dead
+// wait waits for the lifeline of the waiter before us or, where none is known to live, for what keeps us out. If there are dead
 // waiters before us it does not wait.
 func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) error {
 	w.isForUs = false
@@ -40,16 +40,14 @@ func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) error {
 	switch {
 	case len(dead) > 0: // to be removed first: who holds the lock may do so for weeks
 		return nil
-	case ahead < 0: // we are the first
-		watched, pause = a.watchKeepers(keepers)
 	case is == hasReader:
 		watched, pause = s.waiters[ahead:ahead+1], time.Second
 		if ahead+1 >= frontWaiters { // we come after that one
 			pause *= 10
 		}
 		pause += rand.N(pause / 2)
-	default:
-		pause = distantPause
+	default: // we are the first, as far as we can tell: the one before us may be gone for good, on another machine
+		watched, pause = a.watchKeepers(keepers)
 	}
 	if !tellsEnd && place < frontWaiters {
 		watched, pause = nil, min(pause, a.shortPause())

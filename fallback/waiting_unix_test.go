@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -109,12 +110,23 @@ func TestWatchesSome(t *testing.T) {
 
 // TestHandOver: who releases an exclusive lock wakes the waiter, by whatever means the system has. A waiter that is not
 // woken sleeps for a second or more.
-func TestHandOver(t *testing.T) {
+func TestHandOver(t *testing.T) { handOver(t, nil) }
+
+// TestHandOverBehindOneElsewhere: so does who comes after a waiter of another machine, which may be gone for good.
+func TestHandOverBehindOneElsewhere(t *testing.T) {
+	handOver(t, &owner{"1", 7, 0, "x", machine{host: "b", id: "m", boot: "1", device: "2"}})
+}
+
+// handOver hands a lock over to a waiter, behind another one that is there for ever, if that is not nil.
+func handOver(t *testing.T, before *owner) {
 	shortest := time.Hour
 	for range 3 {
 		dir := lockFile(t)
 		holder, waiter := newLock(dir), newLock(dir)
 		must(holder.TryLock())
+		if before != nil {
+			must(os.WriteFile(filepath.Join(dir, waiterName(before.String(), Exclusive)), nil, 0o666))
+		}
 		entered := make(chan error, 1)
 		go func() { entered <- waiter.Lock(t.Context()) }()
 		awaitWaiter(dir)

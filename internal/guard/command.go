@@ -52,7 +52,8 @@ const StatusAtLimit = 124
 // them, could match.
 const Name = "lock-guard"
 
-// option is the second word of a guard. Its value is the number of a socket.
+// option is the second word of a guard. Its value is the size of a message, the descriptors of its socket and of the
+// command's standard error, and those that are for the guard only.
 const option = "--socket="
 
 // leads is the second word of a process that only makes a process group.

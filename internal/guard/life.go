@@ -18,7 +18,7 @@ import (
 //
 //	The command runs until it has ended, or until there is a cause why all have to end: see dueCause. If it has ended
 //	by itself, what it has left may stay, unless that is the cause.
-//	Then all have to end: they get SIGTERM and SIGCONT, and after that time, until isTimeToKill.
+//	Then all have to end: they get SIGTERM and SIGCONT, and have time for that until isTimeToKill.
 //	Then they and all others are killed, again and again. It waits for those who may not be killed, unless the lock is
 //	lost: its server does not.
 //	It is over when the last report is sent.

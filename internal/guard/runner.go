@@ -24,11 +24,11 @@ import (
 type runner struct {
 	*life
 	hasBegun bool           // the command was started
-	parent   int            // its process id
+	parent   int            // the process of flock that gives the orders
 	stderr   int            // the descriptor that the command gets as that; -1: it has none
 	argv     []string       // of the command; nil: there was no order to run
 	token    int64          // of the lock
-	early    syscall.Signal // one that came before the start, and ends its parent; 0: none
+	early    syscall.Signal // one that came before the start, and ends the parent; 0: none
 	signals  *termination.Signals
 	socket   int            // to the parent
 	orders   *os.File       // the same

@@ -44,7 +44,7 @@ type directory struct {
 	isTold bool // --verbose has named the state directory
 }
 
-// A hold is what is done for a command with a directory lock, which is not there as long as nothing has taken it.
+// A hold is the directory lock of a Chain, if it has taken one, and what that means for the command.
 type hold struct {
 	file   *lockfile.File
 	config Config

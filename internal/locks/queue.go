@@ -12,7 +12,7 @@ import (
 // says how many there are. A place goes when its process dies: it is a byte of the file or, where there are no byte
 // locks and with the directory lock, a permit of another directory lock.
 //
-// The queue holds a descriptor, so it must be unlocked even if no place was taken.
+// Places that are bytes hold a descriptor, so the queue must be unlocked even if no place was taken.
 func NewQueue(f *lockfile.File, config Config) (*Chain, error) {
 	places, err := kernelPlaces(f, config)
 	if err != nil {

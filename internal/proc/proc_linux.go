@@ -57,13 +57,17 @@ func UserID(pid int) string {
 	return strconv.Itoa(int(stat.Uid))
 }
 
-// Command returns the command line, the name in brackets where there is none, or "" for a process that has ended.
+// Command returns the command line, the name in brackets where there is none, "" for a process that has ended, or "-"
+// for one of another user where /proc hides that (hidepid=1).
 func Command(pid int) string {
 	dir := "/proc/" + strconv.Itoa(pid)
 	text, _ := os.ReadFile(dir + "/cmdline")
 	if len(text) == 0 {
 		name, err := os.ReadFile(dir + "/comm")
-		if err != nil {
+		switch {
+		case sys.LacksPermission(err):
+			return "-"
+		case err != nil:
 			return ""
 		}
 		return "[" + strings.TrimSpace(string(name)) + "]"

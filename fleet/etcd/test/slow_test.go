@@ -394,16 +394,15 @@ func TestQuietWhileItWaits(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce counts the transactions of many who do not exclude each other and come at once.
+// TestManyAtOnce counts the transactions of many who do not exclude each other and come at once. It is not run beside
+// others, as it leaves them no processor.
 func TestManyAtOnce(t *testing.T) {
-	t.Parallel()
 	for _, options := range [][]string{
 		{"-s", "-n"}, {"-s", "--queue=5"}, {"--permits=100", "-n"}, {"--permits=100", "--queue=5"},
 	} {
 		t.Run(strings.Join(options, " "), func(t *testing.T) {
-			t.Parallel()
 			c := ownCluster(t, cluster.Options{Members: 1})
-			e := reach(c.Endpoints()[0])
+			e := reach(c.Endpoints()[0], "ETCDCTL_DIAL_TIMEOUT=1m")
 			n := howMany(t, 40)
 			for try := 1; ; try++ {
 				before := metrics(t, c, startedTxns)
@@ -411,8 +410,10 @@ func TestManyAtOnce(t *testing.T) {
 				for range n {
 					all = append(all, e.Start(t, append(append([]string{flockEtcd}, options...), "name", "true")...))
 				}
-				for _, p := range all {
-					p.AwaitEnd(t).Check(t, 0, "", "")
+				for _, p := range all { // on a busy machine they say that they were kept waiting
+					if p.AwaitEnd(t); p.Status != 0 {
+						t.Errorf("status %d: %s", p.Status, &p.Err)
+					}
 				}
 				each := (metrics(t, c, startedTxns) - before) / float64(n)
 				t.Logf("%.1f transactions each", each)
