@@ -131,12 +131,12 @@ if "$program" --cooldown 3 -n "$lock-cools" true 2>/dev/null; then
 	expect 0 -w 60 --cooldown 60 "$lock-cools" true
 	[ $(($(date +%s%N) - ended)) -ge 2900000000 ] || fail 'the cooldown of 3 s was over too early'
 	expect 1 -n --cooldown 60 "$lock-cools" true
-	expect 1 --queue 1 -w 1 --cooldown 60 "$lock-cools" true
+	expect 1 --queue 1 -w 3 --cooldown 60 "$lock-cools" true
 
 	# There is none if the command was not started, or if the lock was never had.
 	expect 69 --cooldown 60 "$lock-none" /no/such/command
 	hold "$lock-none"
-	expect 1 -w 1 --cooldown 60 "$lock-none" true
+	expect 1 -w 3 --cooldown 60 "$lock-none" true
 	let_go 3
 	expect 0 -n --cooldown 60 "$lock-none" true
 
@@ -147,7 +147,7 @@ if "$program" --cooldown 3 -n "$lock-cools" true 2>/dev/null; then
 	expect 1 -n --cooldown 60 "$lock-killed" true
 
 	# From the start: it can be over before the command. From a success: whoever fails, dies or is stopped leaves none.
-	if "$program" --cooldown 3 --cooldown-from start -n "$lock-from" true 2>/dev/null; then
+	if "$program" --cooldown 10 --cooldown-from start -n "$lock-from" true 2>/dev/null; then
 		expect 1 -n --cooldown 60 "$lock-from" true
 		expect 0 -w 60 --cooldown 2 --cooldown-from start "$lock-from" sleep 3
 		expect 0 -n --cooldown 60 "$lock-from" true
