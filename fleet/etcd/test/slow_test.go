@@ -403,7 +403,7 @@ func TestManyAtOnce(t *testing.T) {
 		t.Run(strings.Join(options, " "), func(t *testing.T) {
 			c := ownCluster(t, cluster.Options{Members: 1})
 			e := reach(c.Endpoints()[0], "ETCDCTL_DIAL_TIMEOUT=1m")
-			n := howMany(t, 40)
+			n := howMany(t, 20)
 			for try := 1; ; try++ {
 				before := metrics(t, c, startedTxns)
 				var all []*leasetest.Child
