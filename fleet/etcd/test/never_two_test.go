@@ -433,7 +433,10 @@ func TestSmallLimits(t *testing.T) {
 			if !regexp.MustCompile(want).MatchString(got) {
 				t.Errorf("%s; expected %s", got, want)
 			}
-			e.Run(t, flockEtcd, "-w", "20", name+limit, "echo", "in").Check(t, 0, "in\n", "")
+			p = e.Run(t, flockEtcd, "-w", "20", name+limit, "echo", "in") // on a busy machine it may warn
+			if p.Status != 0 || p.Out.String() != "in\n" {
+				t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
+			}
 		})
 	}
 }
