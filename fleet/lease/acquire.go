@@ -62,10 +62,10 @@ func Acquire(ctx context.Context, l *Link, b Backend, c Claim) (Lock, Life, erro
 	return lock, life, nil
 }
 
-// enter waits until nobody keeps a contender out, and renews its place each time that six tenths of the TTL are over.
+// enter waits until nobody keeps a contender out, and renews its place each time that half of the TTL is over.
 func enter(ctx context.Context, l *Link, lock Lock, c Claim) (life Life, err error) {
 	for {
-		out, renewed, err := lock.Step(ctx, Now() >= life.at(6))
+		out, renewed, err := lock.Step(ctx, Now() >= life.at(5))
 		life.Prolong(renewed)
 		switch {
 		case err != nil:
@@ -76,7 +76,7 @@ func enter(ctx context.Context, l *Link, lock Lock, c Claim) (life Life, err err
 			return life, ErrTaken
 		}
 		l.KeptOut(out)
-		lock.Wait(ctx, life.at(6))
+		lock.Wait(ctx, life.at(5))
 		if ctx.Err() != nil {
 			return life, l.Unreachable(ctx)
 		}
