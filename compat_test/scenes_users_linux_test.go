@@ -326,7 +326,7 @@ func TestHolderOfWhomNothingIsSeen(t *testing.T) {
 		t.Skip("cannot mount and change the user")
 	}
 	const script = `cd "$(mktemp -d /tmp/flock-hidepid.XXXXXX)"; chmod 755 .; cp "$1" flock; : >f
-		./flock -F f sleep 100 & trap 'kill $!; rm -r "$PWD"' EXIT; until ./flock --holders f >out; do :; done
+		./flock -F f sleep 100 & trap 'kill $!; rm -r "$PWD"' EXIT; until ./flock --holders f >out || ! kill -0 $!; do :; done
 		unshare -m sh -c 'mount -t proc -o hidepid=1 proc /proc &&
 			setpriv --reuid=65534 --regid=65534 --clear-groups ./flock --holders f' | sed "s/^$! /ITS /"`
 	out, err := exec.Command("bash", "-c", script, "bash", oursPath).CombinedOutput()

@@ -28,8 +28,8 @@ type waitState struct {
 	dead     []string       // waiters before us that have to be removed
 }
 
-// wait waits for the lifeline of the waiter before us or, where none is known to live, for what keeps us out. If there are dead
-// waiters before us it does not wait.
+// wait waits for the lifeline of the waiter before us or, where none is known to live, for what keeps us out. If there
+// are dead waiters before us it does not wait.
 func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) error {
 	w.isForUs = false
 	place, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name

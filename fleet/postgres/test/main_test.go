@@ -90,7 +90,8 @@ func makeTables(s *server.Server, ttl int, more string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.SQL("DROP SCHEMA IF EXISTS flock CASCADE;" + string(schema) + fmt.Sprintf(";UPDATE flock.server SET ttl = %d", ttl) + more +
+	_, err = s.SQL("DROP SCHEMA IF EXISTS flock CASCADE;" + string(schema) +
+		fmt.Sprintf(";UPDATE flock.server SET ttl = %d", ttl) + more +
 		`;DO $$ BEGIN
 			IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'cron') THEN CREATE ROLE cron LOGIN; END IF;
 		END $$;

@@ -132,7 +132,6 @@ func TestUnknown(t *testing.T) {
 func TestNewTablesSaySo(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 10)
-	sql(t, s, "DROP SCHEMA flock CASCADE")
 	if err := makeTables(s, 60, ""); err != nil {
 		t.Fatal(err)
 	}
