@@ -2,14 +2,10 @@ package holders
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -26,72 +22,50 @@ import (
 // Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
 // the mount, and by the names of the file in the fdinfo of the holders.
 
-// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A lock is == in both.
-type kernelLock struct {
-	waiting    bool
-	kind       string // FLOCK, OFDLCK, POSIX
-	write      bool
-	pid        int    // who has asked for it; -1 of an open file description lock
-	file       string // device and inode number
-	start, end int64  // the last byte is included
-}
-
-func parseKernelLock(line string) (l kernelLock, ok bool) {
-	var number, advisory, mode, end string
-	number, rest, isWaiting := strings.Cut(line, "->")
-	n, _ := fmt.Sscan(number+rest, &number, &l.kind, &advisory, &mode, &l.pid, &l.file, &l.start, &end)
-	l.waiting, l.write = isWaiting, mode == "WRITE"
-	var err error
-	if l.end, err = strconv.ParseInt(end, 10, 64); err != nil { // EOF
-		l.end = math.MaxInt64
-	}
-	return l, n == 8 && slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
-}
-
 // isByte reports whether it is a lock that stands for something: see package locks.
-func (l kernelLock) isByte(of locks.Range) bool {
-	return l.kind == "OFDLCK" && l.write && of.Has(l.start)
+func isByte(l proc.Lock, of locks.Range) bool {
+	return l.Kind == "OFDLCK" && l.Write && of.Has(l.Start)
 }
 
 // isMark reports whether it is a place in a queue or a ticket of --replace: whoever has one need not have the lock.
-func (l kernelLock) isMark() bool { return l.isByte(locks.Places) || l.isByte(locks.Tickets) }
+func isMark(l proc.Lock) bool { return isByte(l, locks.Places) || isByte(l, locks.Tickets) }
 
 // isTurn reports whether it is the turn for a permit: who has it is the next one that gets one, and who waits for it
 // comes after that.
-func (l kernelLock) isTurn() bool { return l.isByte(locks.Turn) }
+func isTurn(l proc.Lock) bool { return isByte(l, locks.Turn) }
 
 // isOfWaiter reports whether it is that of a process which waits: for this lock or, as it has the turn, for a permit.
-func (l kernelLock) isOfWaiter() bool { return l.waiting || l.isTurn() }
+func isOfWaiter(l proc.Lock) bool { return l.Waiting || isTurn(l) }
 
-func (l kernelLock) mode() string {
+func modeOf(l proc.Lock) string {
 	switch {
-	case l.isTurn(), l.isByte(locks.Permits):
+	case isTurn(l), isByte(l, locks.Permits):
 		return "permit"
-	case l.write:
+	case l.Write:
 		return "exclusive"
 	}
 	return "shared"
 }
 
 // isOn reports whether it is on some byte of a range.
-func (l kernelLock) isOn(r locks.Range) bool {
-	return l.end >= r.Start && (r.Length == 0 || l.start-r.Start < r.Length)
+func isOn(l proc.Lock, r locks.Range) bool {
+	return l.End >= r.Start && (r.Length == 0 || l.Start-r.Start < r.Length)
 }
 
 // wantsLock reports whether those who have a lock are looked for.
-func (q query) wantsLock(l kernelLock) bool {
-	isFlock := l.kind == "FLOCK"
+func (q query) wantsLock(l proc.Lock) bool {
+	isFlock := l.Kind == "FLOCK"
 	switch {
 	case q.all:
 		return true
 	case q.Permits > 0 && !isFlock: // any of several bytes will do
-		return l.isOn(locks.Range{Start: locks.Permits.Start, Length: int64(q.Permits)})
-	case q.asksShared() && !l.write:
+		return isOn(l, locks.Range{Start: locks.Permits.Start, Length: int64(q.Permits)})
+	case q.asksShared() && !l.Write:
 		return false
 	case q.Flock:
 		return isFlock
 	}
-	return !isFlock && l.isOn(q.Range)
+	return !isFlock && isOn(l, q.Range)
 }
 
 // A lockedFile is the file whose locks are looked for, and what the last look has found.
@@ -100,7 +74,7 @@ type lockedFile struct {
 	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
 	// names are how the kernel's locks name it. All are known when the descriptors of the holders have been read.
 	names     map[string]bool
-	listed    []kernelLock // what is in the kernel's list
+	listed    []proc.Lock // what is in the kernel's list
 	shown     []shownLock
 	openers   []int // who has the file open, perhaps several times
 	turn      int   // who has the turn for a permit, 0 if nobody has
@@ -110,7 +84,7 @@ type lockedFile struct {
 // A shownLock is a lock and the process that has it: that shows it by a descriptor, or the kernel's list names it and it
 // may not be looked into.
 type shownLock struct {
-	kernelLock
+	proc.Lock
 	process int
 }
 
@@ -135,8 +109,8 @@ func fileOf(name string, fd int) (*lockedFile, error) {
 		return nil, err
 	}
 	shown, _ := proc.ReadSmall("/proc/self/fdinfo/" + strconv.Itoa(fd))
-	f.shownInode = shownInode(shown)
-	f.names = map[string]bool{nameInLocks(&f.Stat_t, shown): true}
+	f.shownInode = proc.Field(shown, "ino")
+	f.names = map[string]bool{proc.NameInLocks(&f.Stat_t, shown): true}
 	return f, nil
 }
 
@@ -151,7 +125,7 @@ func kernelHolders(file *lockfile.File, q query) (list []Entry, err error) {
 		f.scan(q.among)
 		if !file.ByName { // a lock of its own open file keeps nobody out
 			own, _, _ := f.locksOf("/proc/self", strconv.Itoa(file.FD))
-			f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return slices.Contains(own, s.kernelLock) })
+			f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return slices.Contains(own, s.Lock) })
 		}
 		return f.holders(q), nil
 	}
@@ -187,25 +161,25 @@ func (f *lockedFile) look(pids []int, q query) (list []Entry, err error) {
 		f.isRefused = true
 	}
 	before := f.listed
-	f.listed, err = readProcLocks(func(l kernelLock) bool { return f.names[l.file] && !l.isMark() })
+	f.listed, err = proc.Locks(func(l proc.Lock) bool { return f.names[l.File] && !isMark(l) })
 	// A service of systemd with ProcSubset=pid has no such list. Then who holds the lock may still have been seen.
 	isDenied := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 	if err != nil && !(isDenied && len(f.holders(q)) > 0) {
 		return nil, err
 	}
 	for _, l := range f.listed {
-		if l.pid > 0 && !l.isOfWaiter() && !f.accountsFor(l) {
-			f.add(l.pid) // it has come since
+		if l.PID > 0 && !isOfWaiter(l) && !f.accountsFor(l) {
+			f.add(l.PID) // it has come since
 		}
 	}
 	unshown := slices.DeleteFunc(slices.Clone(f.listed), f.accountsFor)
 	for _, l := range unshown {
 		s := shownLock{l, nobody}
 		switch {
-		case l.isOfWaiter():
+		case isOfWaiter(l):
 			continue
-		case l.pid > 0 && isHidden(l.pid):
-			s.process = l.pid
+		case l.PID > 0 && isHidden(l.PID):
+			s.process = l.PID
 		case f.isRefused && slices.Contains(before, l):
 			s.process = maybeHidden
 		}
@@ -233,14 +207,16 @@ func (f *lockedFile) add(pid int) {
 	isRefused := errors.Is(err, fs.ErrPermission)
 	for _, fd := range descriptors {
 		all, isOpen, err := f.locksOf(dir, strconv.Itoa(fd))
-		isRefused = isRefused || errors.Is(err, fs.ErrPermission)
+		if isRefused = errors.Is(err, fs.ErrPermission); isRefused {
+			break // by each of its descriptors
+		}
 		if isOpen && !slices.Contains(f.openers, pid) {
 			f.openers = append(f.openers, pid)
 		}
 		for _, l := range all {
-			f.names[l.file] = true
+			f.names[l.File] = true
 			f.shown = append(f.shown, shownLock{l, pid})
-			if l.isTurn() {
+			if isTurn(l) {
 				f.turn = pid
 			}
 		}
@@ -250,28 +226,22 @@ func (f *lockedFile) add(pid int) {
 
 // locksOf returns the locks that fdinfo shows of a descriptor of a process, and whether it is one of the file. If its
 // fdinfo has another inode number, nobody needs stat(2), which waits for ever for a server that is gone.
-func (f *lockedFile) locksOf(dir, fd string) (all []kernelLock, isOpen bool, err error) {
+func (f *lockedFile) locksOf(dir, fd string) (all []proc.Lock, isOpen bool, err error) {
 	shown, err := proc.ReadSmall(dir + "/fdinfo/" + fd)
-	number := shownInode(shown)
+	number := proc.Field(shown, "ino")
 	var stat unix.Stat_t
 	if number != "" && f.shownInode != "" && number != f.shownInode ||
 		unix.Stat(dir+"/fd/"+fd, &stat) != nil || !sys.SameFile(&stat, &f.Stat_t) {
 		return nil, false, err
 	}
-	for line := range strings.Lines(string(shown)) {
-		text, isLock := strings.CutPrefix(line, "lock:")
-		if l, ok := parseKernelLock(text); ok && isLock {
-			all = append(all, l)
-		}
-	}
-	return all, true, err
+	return proc.LocksIn(shown), true, err
 }
 
 // accountsFor reports whether nothing more is to be said about a lock in the kernel's list: a descriptor has shown it,
 // or it is of the one who has the turn, who waits for the shared lock, or had it a moment ago.
-func (f *lockedFile) accountsFor(l kernelLock) bool {
-	isIt := func(s shownLock) bool { return s.kernelLock == l }
-	return f.turn != 0 && l.pid == f.turn || slices.ContainsFunc(f.shown, isIt)
+func (f *lockedFile) accountsFor(l proc.Lock) bool {
+	isIt := func(s shownLock) bool { return s.Lock == l }
+	return f.turn != 0 && l.PID == f.turn || slices.ContainsFunc(f.shown, isIt)
 }
 
 // holders returns who holds the lock, by number. Of the modes of a process the one that tells more counts, and comes
@@ -279,35 +249,38 @@ func (f *lockedFile) accountsFor(l kernelLock) bool {
 func (f *lockedFile) holders(q query) (list []Entry) {
 	slices.SortStableFunc(f.shown, func(a, b shownLock) int { return a.process - b.process })
 	for _, s := range f.shown {
-		isByOther := func(o shownLock) bool { return o.kernelLock == s.kernelLock && o.process != s.process }
+		isByOther := func(o shownLock) bool { return o.Lock == s.Lock && o.process != s.process }
 		isOthers := s.process == os.Getpid() && slices.ContainsFunc(f.shown, isByOther) // we have it from there
 		last := len(list) - 1
+		h := Entry{PID: max(s.process, nobody), Mode: modeOf(s.Lock)}
 		switch {
-		case s.isMark(), s.isTurn(), isOthers, !q.wantsLock(s.kernelLock):
+		case isMark(s.Lock), isTurn(s.Lock), isOthers, !q.wantsLock(s.Lock):
+			continue
 		case s.process == nobody:
-			list = append(list, Entry{Mode: s.mode(), Note: anotherProcess})
+			h.Note = anotherProcess
 		case s.process == maybeHidden:
-			list = append(list, Entry{Mode: s.mode(), Note: "a process that this user may not see"})
+			h.Note = "a process that this user may not see"
 		case s.process == f.turn: // the next one has the shared lock for a moment
+			continue
 		case last >= 0 && list[last].PID == s.process:
-			list[last].Mode = min(list[last].Mode, s.mode())
-		default:
-			list = append(list, Entry{PID: s.process, Mode: s.mode()})
+			list[last].Mode = min(list[last].Mode, h.Mode)
+			continue
 		}
+		list = append(list, h)
 	}
 	return list
 }
 
 // waiters returns who waits for the lock: the one whose turn it is to get a permit, and those in the kernel's list.
 // Where that does not name a waiter, one of those that wait by such a call is taken, each once.
-func (f *lockedFile) waiters(unshown []kernelLock) (list []Entry) {
+func (f *lockedFile) waiters(unshown []proc.Lock) (list []Entry) {
 	if f.turn != 0 {
 		list = append(list, Entry{PID: f.turn, Mode: "permit", Waiting: true})
 	}
 	calls := f.waitingCalls()
 	for _, l := range unshown {
-		if l.isOfWaiter() {
-			list = append(list, Entry{PID: calls.waiter(l), Mode: l.mode(), Waiting: true})
+		if isOfWaiter(l) {
+			list = append(list, Entry{PID: calls.waiter(l), Mode: modeOf(l), Waiting: true})
 		}
 	}
 	return list
@@ -316,8 +289,8 @@ func (f *lockedFile) waiters(unshown []kernelLock) (list []Entry) {
 // Keepers returns who still has the lock that this process has taken by flock(2) on the file of a descriptor, and has
 // let go.
 func Keepers(fd int) (list List) {
-	isOurs := func(l kernelLock) bool { return l.kind == "FLOCK" && !l.waiting && l.pid == os.Getpid() }
-	if ours, err := readProcLocks(isOurs); err == nil && len(ours) == 0 {
+	isOurs := func(l proc.Lock) bool { return l.Kind == "FLOCK" && !l.Waiting && l.PID == os.Getpid() }
+	if ours, err := proc.Locks(isOurs); err == nil && len(ours) == 0 {
 		return list
 	}
 	f, err := fileOf("", fd)
@@ -326,7 +299,7 @@ func Keepers(fd int) (list List) {
 	}
 	pids, _ := proc.Processes()
 	f.scan(pids)
-	f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return !isOurs(s.kernelLock) })
+	f.shown = slices.DeleteFunc(f.shown, func(s shownLock) bool { return !isOurs(s.Lock) })
 	list.All = replaceGuards(f.holders(query{all: true}))
 	return list
 }
@@ -336,96 +309,17 @@ func Keepers(fd int) (list List) {
 func AncestorWithTicket(file *lockfile.File) (ancestor Entry) {
 	if f, err := fileOf(file.Name, file.FD); err == nil {
 		f.scan(ancestors())
-		if i := slices.IndexFunc(f.shown, func(s shownLock) bool { return s.isByte(locks.Tickets) }); i >= 0 {
+		if i := slices.IndexFunc(f.shown, func(s shownLock) bool { return isByte(s.Lock, locks.Tickets) }); i >= 0 {
 			ancestor.PID = f.shown[i].process
 		}
 	}
 	return ancestor
 }
 
-// readProcLocks returns those of the locks in /proc/locks that are wanted. One read(2) gives at most a page of it, all
-// of one moment; for the next page the kernel finds its place again by counting, so of those around the border a lock
-// is missing if another one has ended meanwhile, and comes twice if one has begun. Of several pages, two readings that
-// agree count. Their borders are elsewhere, else both could have the same lock twice.
-func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err error) {
-	page := os.Getpagesize()
-	for i := range 100 {
-		text, err := readPages("/proc/locks", page-(i%4)*page/4)
-		if err != nil {
-			return nil, err
-		}
-		before := locks
-		locks = nil
-		for line := range strings.Lines(string(text)) {
-			l, ok := parseKernelLock(line)
-			if ok && isWanted(l) && (l.pid <= 0 || !slices.Contains(locks, l)) {
-				locks = append(locks, l)
-			}
-		}
-		if len(text) < page || i > 0 && slices.Equal(before, locks) {
-			break
-		}
-	}
-	return locks, nil
-}
-
-// readPages returns what is in a list of the kernel, read a page at a time, and at first as many bytes as first says.
-// The kernel puts into a page what has room there as a whole. So after a short page the list has ended, unless it goes
-// on with something for which that page had no room. Say that there are 70 locks, of 60 bytes each:
-//
-//	read 4096 bytes    4080   68 locks: 16 bytes of the page are left, the next lock has no room there
-//	read 4096 bytes     120   2 locks, which is more than 16 bytes: they are new; 3976 bytes are left
-//	read 4096 bytes       0   the list has ended
-//	              or     60   not more than 3976: the last lock once more, because one has begun before it
-func readPages(path string, first int) (text []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	page := make([]byte, os.Getpagesize())
-	room := 0
-	for size := first; ; size = len(page) {
-		n, err := f.Read(page[:size])
-		if err != nil && err != io.EOF {
-			return nil, err
-		}
-		if n <= room {
-			return text, nil
-		}
-		text = append(text, page[:n]...)
-		room = 0 // as much was read as was asked for, perhaps a part of a lock
-		if n < size {
-			room = len(page) - n
-		}
-	}
-}
-
-// shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
-func shownInode(shown []byte) string { return proc.Field(shown, "ino") }
-
 // isHidden reports whether a process lives whose descriptors this user may not see.
 func isHidden(pid int) bool {
 	_, err := proc.Numbers("/proc/" + strconv.Itoa(pid) + "/fd")
 	return errors.Is(err, fs.ErrPermission)
-}
-
-// nameInLocks returns how /proc/locks names a file that is open here. shown is its fdinfo. The kernel takes the number
-// of the whole filesystem, which is that of its mounts; on btrfs stat(2) tells that of a subvolume.
-func nameInLocks(stat *unix.Stat_t, shown []byte) string {
-	major, minor := unix.Major(uint64(stat.Dev)), unix.Minor(uint64(stat.Dev))
-	mounts, _ := os.ReadFile("/proc/self/mountinfo")
-	for line := range strings.Lines(string(mounts)) {
-		fields := strings.Fields(line) // proc_pid_mountinfo(5)
-		if len(fields) > 2 && fields[0] == proc.Field(shown, "mnt_id") {
-			fmt.Sscanf(fields[2], "%d:%d", &major, &minor)
-		}
-	}
-	inode := shownInode(shown)
-	if inode == "" {
-		inode = strconv.FormatUint(stat.Ino, 10)
-	}
-	return fmt.Sprintf("%02x:%02x:%s", major, minor, inode)
 }
 
 // unread says which file of /proc cannot be read.

@@ -21,14 +21,14 @@ import (
 type waitingCalls []shownLock
 
 // waiter returns the process that waits for the lock, 0 if that is unknown. Its call then counts for no other lock.
-func (calls waitingCalls) waiter(l kernelLock) (pid int) {
-	isFor := func(c shownLock) bool { return c.write == l.write && c.start == l.start && c.end == l.end }
+func (calls waitingCalls) waiter(l proc.Lock) (pid int) {
+	isFor := func(c shownLock) bool { return c.Write == l.Write && c.Start == l.Start && c.End == l.End }
 	i := slices.IndexFunc(calls, isFor)
 	switch {
-	case !l.waiting: // it has the turn, by a descriptor that may not be seen
+	case !l.Waiting: // it has the turn, by a descriptor that may not be seen
 		return 0
-	case l.pid > 0:
-		return l.pid
+	case l.PID > 0:
+		return l.PID
 	case i >= 0:
 		pid, calls[i] = calls[i].process, shownLock{}
 	}
@@ -58,7 +58,7 @@ func (f *lockedFile) waitingCalls() (calls waitingCalls) {
 }
 
 // readCall reads what a call asks for, its struct flock, from the memory of its process.
-func readCall(dir string, address uint64) (l kernelLock, ok bool) {
+func readCall(dir string, address uint64) (l proc.Lock, ok bool) {
 	f, err := os.Open(dir + "/mem")
 	if err != nil {
 		return l, false
@@ -69,9 +69,9 @@ func readCall(dir string, address uint64) (l kernelLock, ok bool) {
 	if _, err := f.ReadAt(bytes, int64(address)); err != nil || asked.Whence != io.SeekStart {
 		return l, false
 	}
-	l = kernelLock{write: asked.Type == unix.F_WRLCK, start: asked.Start, end: math.MaxInt64}
+	l = proc.Lock{Write: asked.Type == unix.F_WRLCK, Start: asked.Start, End: math.MaxInt64}
 	if asked.Len > 0 {
-		l.end = asked.Start + asked.Len - 1
+		l.End = asked.Start + asked.Len - 1
 	}
 	return l, true
 }
