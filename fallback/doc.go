@@ -12,11 +12,11 @@
 // nobody can remove by hand the locks of a machine that is gone for good.
 //
 // The lock of an open file (OpenFile) promises less. It counts as free if the only process that has the file passes it
-// through a socket during a search; may not be looked into by its own user, such as a set-user-id child; is older than
-// the one that locked, and another user's or moves the file meanwhile; or has it only mapped. It also does if a program
-// clears the flag, or the inode number changes: flock-directory(7) has the whole list. And a process that has locked
-// two open files of one file, and has closed or moved one of them, keeps both locks, so also two permits, until it has
-// closed both.
+// through a socket during a search; may not be looked into by its own user, such as a set-user-id child or whatever is
+// outside of the caller's sandbox; is outside of the caller's pid namespace; is older than the one that locked, and
+// another user's or moves the file meanwhile; or has it only mapped. It also does if a program clears the flag, or the
+// inode number changes: flock-directory(7) has the whole list. And a process that has locked two open files of one
+// file, and has closed or moved one of them, keeps both locks, so also two permits, until it has closed both.
 //
 // StateDir, Open, Acquire and Unlock are all that most programs need:
 //
@@ -70,6 +70,7 @@
 //
 // # The moves
 //
+//	make       make the directory, with the name free in it, in another one beside it, and rename it to its place
 //	come       make new,ME, open it, rename it to wait,ME
 //	look       list the names: does a holder that lives keep us out?
 //	take       rename free to busy,ME; or busy,X to busy,ME, if the lifeline of X is dead
@@ -84,7 +85,11 @@
 // A living owner may have the same name again (excl, shared, excl), but the name of a dead one never comes to mean
 // something that lives. So renaming it is a compare-and-swap: the token of a dead owner goes to exactly one thief. A
 // process that dies anywhere leaves names without readers, which the next contender removes. An operation that fails is
-// like a death: the contender puts the token back if it can, and closes the lifeline, but keeps its name.
+// like a death: the contender puts the token back if it can, and closes the lifeline, but keeps its name. Over NFS a
+// rename can fail and still be carried out, even later: whoever finds the token ours then finds us dead.
+//
+// A token that has not changed for a second and ten looks keeps out whoever wants it, and the error names its owner. If
+// there is none or several, or the owner has no lifeline, a person has to remove the directory, and the error says so.
 //
 // A process that has inherited a lifeline can only close it.
 //
@@ -92,11 +97,11 @@
 //
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The
 // first one watches what keeps it out, and so does one that cannot tell whether the one before it still lives. A holder
-// of a shared lock or a permit rings the next waiter that may enter beside it when it enters, and the first waiter when
-// it releases, by a byte in the waiter's FIFO. Waiters find whatever they missed by a look each
-// second, behind the first eight every ten. Between machines only that look helps. Only Linux reports the end of a
-// lifeline to whoever sleeps. Elsewhere a process that releases rings the first waiter, and each waiter looks after a
-// twentieth of the time that it has waited, at least four times a second.
+// of a shared lock or a permit rings the next waiter that may enter beside it when it enters. When it releases, it rings
+// the first waiter and the first that may share the lock: by a byte in the waiter's FIFO. Waiters find whatever they
+// missed by a look each second, behind the first eight every ten. Between machines only that look helps. Only Linux
+// reports the end of a lifeline to whoever sleeps. Elsewhere a process that releases rings these two, and each waiter
+// looks after a twentieth of the time that it has waited, at least four times a second.
 //
 // # The lock of an open file
 //

@@ -3,7 +3,6 @@ package fallback
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"example.org/flock/fallback/openfile"
 )
@@ -21,7 +20,13 @@ func (a *attempt) hold(s *snapshot) (isHeld bool, err error) {
 		}
 	}
 	if isHeld && a.request.Mode != Exclusive {
-		a.ringFirst(a.admitted(s.waiters, s.has(ours)))
+		// Those before us are woken by the holder whose end has let us in: where A, B and C wait to share, and B is the
+		// first to enter, it rings C. If we have converted the lock, no other holder has ended.
+		after := a.self.id
+		if s.has(ours) {
+			after = ""
+		}
+		a.ringSharer(s.waiters, after)
 	}
 	return isHeld, err
 }
@@ -52,19 +57,6 @@ func (a *attempt) choosePermit(s *snapshot) int {
 		number++
 	}
 	return number
-}
-
-// admitted returns those waiters of which the first has to be rung because it may share the lock with us now: those
-// behind us. Those before us are woken by the holder whose end has let us in: where A, B and C wait to share, and B is
-// the first to enter, it rings C. If we have converted the lock, no other holder has ended, and it is all of them.
-func (a *attempt) admitted(waiters []string, hadLock bool) (admitted []string) {
-	for _, name := range waiters {
-		isBehind := name > waitName+","+a.self.id
-		if (hadLock || isBehind) && !strings.HasSuffix(name, "@"+exclName) {
-			admitted = append(admitted, name)
-		}
-	}
-	return admitted
 }
 
 // holdAs gives a lifeline, or the record of an open file, its name as a holder.

@@ -90,7 +90,7 @@ func TestEveryInterleaving(t *testing.T) {
 		{inCheck, "closed and opened again", rules{}, "open9 X9 close9 open8 x8+ work"},
 		{inCheck, "two are lost, and children have both", rules{}, "sub(open9 S9 &(work)) sub(open9 S9 &(work)) open8 x8 work"},
 		{inLong, "two are lost, one is waited for", rules{}, "sub(open9 S9 &(work)) sub(open9 S9 &(work)) open8 X8 work"},
-		{inTest, "two are lost, and one waits beside a reader", rules{}, "sub(open9 S9 &(work)) sub(open9 S9) X(work)|s u"},
+		{inLong, "two are lost, and one waits beside a reader", rules{}, "sub(open9 S9 &(work)) sub(open9 S9) X(work)|s u"},
 		{inCheck, "locked again and again", rules{}, "open9 S9 close9 open9 S9 close9 open9 S9 close9 open8 x8+ work"},
 		{inTorture, "two permits of one shell", rules{permits: 2}, "open8 open9 P8 P9 close8 work|P(work)"},
 		{inTorture, "upgrade by number", rules{crashes: 1}, "open9 S9 X9 work u9|S(work)"},

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,12 +52,17 @@ func TestConversions(t *testing.T) {
 }
 
 // awaitWaiter returns when somebody waits for the lock.
-func awaitWaiter(dir string) {
-	for l := newLock(dir); ; time.Sleep(time.Millisecond) {
+func awaitWaiter(dir string) { awaitWaiters(dir, 1) }
+
+func awaitWaiters(dir string, n int) {
+	for l, waiting := newLock(dir), 0; waiting < n; time.Sleep(time.Millisecond) {
 		holders, err := l.Contenders()
 		must(err)
-		if slices.ContainsFunc(holders, func(h Contender) bool { return h.Waiting }) {
-			return
+		waiting = 0
+		for _, h := range holders {
+			if h.Waiting {
+				waiting++
+			}
 		}
 	}
 }

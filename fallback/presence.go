@@ -165,10 +165,22 @@ func (a *attempt) giveUpRecord(r record) error {
 	return err
 }
 
-// ringFirst wakes the first of these waiters that is not this contender.
+// ringFirst wakes the first of these waiters that is not this contender, and the first that may share the lock: that one
+// can use a permit that is free, although an exclusive waiter before it cannot.
 func (a *attempt) ringFirst(waiters []string) {
 	i := slices.IndexFunc(waiters, func(name string) bool { return idOf(name) != a.self.id })
 	if i >= 0 {
 		a.Ring(waiters[i])
+		a.ringSharer(waiters[i:], "")
+	}
+}
+
+// ringSharer wakes the first waiter behind an ID that may share the lock.
+func (a *attempt) ringSharer(waiters []string, after string) {
+	for _, name := range waiters {
+		if name > waitName+","+after && idOf(name) != a.self.id && !strings.HasSuffix(name, "@"+exclName) {
+			a.Ring(name)
+			break
+		}
 	}
 }

@@ -117,6 +117,35 @@ func TestHandOverBehindOneElsewhere(t *testing.T) {
 	handOver(t, &owner{"1", 7, 0, "x", machine{host: "b", id: "m", boot: "1", device: "2"}})
 }
 
+// TestPermitBehindExclusiveWaiter releases one of two permits: the first waiter cannot use it, and the one behind it can.
+func TestPermitBehindExclusiveWaiter(t *testing.T) {
+	permit := Request{Mode: Permit, Permits: 2}
+	shortest := time.Hour
+	for range 3 {
+		dir := lockFile(t)
+		holder, other, first, second := newLock(dir), newLock(dir), newLock(dir), newLock(dir)
+		must(holder.Acquire(t.Context(), permit))
+		must(other.Acquire(t.Context(), permit))
+		ended, entered := make(chan error, 1), make(chan error, 1)
+		go func() { ended <- first.Lock(t.Context()) }()
+		awaitWaiters(dir, 1)
+		go func() { entered <- second.Acquire(t.Context(), permit) }()
+		awaitWaiters(dir, 2)
+		time.Sleep(50 * time.Millisecond) // most of the time, they sleep by then
+		began := time.Now()
+		must(holder.Unlock())
+		must(<-entered)
+		shortest = min(shortest, time.Since(began))
+		must(second.Unlock())
+		must(other.Unlock())
+		must(<-ended)
+		must(first.Unlock())
+	}
+	if shortest > 500*time.Millisecond {
+		t.Errorf("the fastest of three took %v", shortest)
+	}
+}
+
 // handOver hands a lock over to a waiter, behind another one that is there for ever, if that is not nil.
 func handOver(t *testing.T, before *owner) {
 	shortest := time.Hour
