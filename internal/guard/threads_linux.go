@@ -14,10 +14,10 @@ import (
 //
 // The garbage collector needs threads. It is put off, in flock until the process has reached the memory limit that main
 // sets. So what runs on and on from here must need no memory. Goroutines that wake up need threads, too. They wait in
-// system calls of their own, main among them; there are fewer of them than processors, so none waits for another. When
-// the last one has been in a call for ten milliseconds, the runtime gives its processor to another thread, to look for
-// work there (handoffp in its proc.go). A spare one waits for that. A second one is for the goroutine that waits for
-// signals when the command has ended, and for when the first one is on its way to its wait.
+// system calls of their own, main among them. When one has been in a call for long, or is interrupted because it has run
+// for long, the runtime gives its processor to another thread, and another one each processor that is idle, to look for
+// work (handoffp and wakep in its proc.go). Spare ones wait for that: one for each processor. When the command has ended,
+// the goroutine that waits for signals then keeps one of them in flock.
 func makeThreads() {
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(processors)
@@ -25,7 +25,7 @@ func makeThreads() {
 	if err != nil {
 		return
 	}
-	for range spare {
+	for range processors {
 		go func() { // in a thread of its own
 			b := []byte{0}
 			unix.Write(pair[1], b)
@@ -34,21 +34,19 @@ func makeThreads() {
 		}()
 	}
 	readEach(pair[0])
-	unix.Write(pair[0], make([]byte, spare))
+	unix.Write(pair[0], make([]byte, processors))
 	readEach(pair[0]) // nobody may read from a number that is another descriptor's soon
 	unix.Close(pair[0])
 	unix.Close(pair[1])
 }
 
-// processors is GOMAXPROCS. It is not smaller, or those who wake up at once would wait for each other, and the runtime
-// would look for help.
-const processors = 4
-
-const spare = 2
+// processors is GOMAXPROCS. Main keeps one until the command is executed; another goroutine continues that meanwhile,
+// should it be stopped.
+const processors = 2
 
 // readEach reads a byte of each spare thread.
 func readEach(fd int) {
-	for n, b := 0, make([]byte, spare); n < spare; {
+	for n, b := 0, make([]byte, processors); n < processors; {
 		more, _ := unix.Read(fd, b[n:])
 		n += max(more, 0)
 	}
