@@ -49,11 +49,11 @@ flock 9; echo $?
 # there the kernel does not say that it makes no directory
 flock /proc/version true; echo $?
 #> flock: /proc/version: cannot open: state directory /proc/.version.flock: No such file or directory
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 65
 flock 9 9</proc/version; echo $?
 #> flock: 9: cannot open: state directory /proc/.version.flock: No such file or directory
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 65
 FLOCK_DIR=$PWD flock /proc/version echo in
 #> in

@@ -57,7 +57,7 @@ chmod 700 .f.flock
 before=$(find . -printf '%p %m\n')
 setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 #> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 66
 [ "$before" = "$(find . -printf '%p %m\n')" ] && echo unchanged
 #> unchanged
@@ -69,7 +69,7 @@ flock f true
 before=$(find . -printf '%p %m\n')
 setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 #> flock: f: cannot lock: state directory $DIR/.f.flock: Permission denied
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 66
 [ "$before" = "$(find . -printf '%p %m\n')" ] && echo unchanged
 #> unchanged
@@ -79,7 +79,7 @@ setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 : >f; chmod 666 f; chmod 755 .
 setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 #> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 66
 ls -A
 #> f
@@ -102,7 +102,7 @@ ls -A
 : >f
 unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
 #> flock: f: cannot open: state directory /mnt/.f.flock: Read-only file system
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 73
 ls -A
 #> f
@@ -116,7 +116,7 @@ unshare -m sh -c 'mount --bind . /mnt && mount --bind state /media && mount -o r
 flock f true
 unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
 #> flock: f: cannot lock: state directory /mnt/.f.flock: Read-only file system
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 73
 ls .f.flock
 #> free
@@ -141,17 +141,17 @@ ls -A .f.flock
 END
 unshare -m bash full.sh
 #> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 73
 #> f
 #> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 73
 #> f
 #> 0
 #> 1
 #> flock: 8: cannot lock: state directory /mnt/.f.flock: No space left on device
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 73
 #> 0
 #> free
@@ -257,7 +257,7 @@ echo $(ls -A . elsewhere)
 mkdir d
 setpriv --reuid 65534 --clear-groups flock d echo in; echo $?
 #> flock: d: cannot open: state directory $DIR/d/.flock: Permission denied
-#> flock: FLOCK_DIR can name another place for the state directory
+#> flock: FLOCK_DIR, the same for all who use the lock, can name another place for the state directory
 #> 66
 ls -A d
 

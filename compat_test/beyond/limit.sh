@@ -261,7 +261,7 @@ both signal "$start"' kill $p; wait $p; echo $?; flock -n f echo free' 2>/dev/nu
 
 ### kill-children-signal-to-all
 # needs: proc
-flock --kill-children f sh -c '(trap "sleep .3; echo cleaned up; exit" TERM; : >up; while :; do read _ <../idle; done) 2>/dev/null &
+flock --kill-children f sh -c '(trap "sleep .3; echo cleaned up; exit" TERM; : >up; sleep 1000 & wait) 2>/dev/null &
 	until [ -e up ]; do sleep .01; done; echo $$ >in_; mv in_ in; exec sleep 1000' & p=$!
 await '[ -e in ]'
 kill -STOP $p
@@ -277,7 +277,7 @@ flock -n f echo free
 ### limit-a-handler-cleans-up
 # needs: proc
 for i in $(seq 12); do
-	flock --limit 60 f$i sh -c 'trap "sh -c \"sleep .1; echo >>saved\"; exit" TERM; >up$0; while :; do read _ <../idle; done' $i 2>/dev/null & p=$!
+	flock --limit 60 f$i sh -c 'trap "sh -c \"sleep .1; echo >>saved\"; exit" TERM; >up$0; sleep 1000 & wait' $i 2>/dev/null & p=$!
 	await "[ -e up$i ]"
 	{ kill -9 $p; wait $p; } 2>/dev/null # so that all get SIGTERM, as at the limit
 done
@@ -287,7 +287,7 @@ wc -l <saved | tr -d ' '
 
 ### limit-newcomers-are-not-asked
 # needs: proc
-flock --limit 60 f sh -c 'trap "sleep 1; echo slept >slept; exit" TERM; >up; while :; do read _ <../idle; done' 2>/dev/null & p=$!
+flock --limit 60 f sh -c 'trap "sleep 1; echo slept >slept; exit" TERM; >up; sleep 1000 & wait' 2>/dev/null & p=$!
 await '[ -e up ]'
 { kill -9 $p; wait $p; } 2>/dev/null
 flock f cat slept

@@ -25,6 +25,7 @@ flock -o f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 # needs: proc
 # kernel: flock has a descriptor for the lock only with a kernel lock
 hold f
+await '[ ! -e /proc/${holders[0]}/fd/4 ]' # by which it learns that the command is executed
 ls /proc/${holders[0]}/fd | tr '\n' ' '
 release
 #> 0 1 2 3 

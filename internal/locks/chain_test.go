@@ -3,6 +3,8 @@ package locks
 import (
 	"errors"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 
 	"example.org/flock/internal/lockfile"
@@ -16,6 +18,18 @@ func TestEmptyChain(t *testing.T) {
 	}
 	if c.Unlock() == nil {
 		t.Error("Unlock: no error")
+	}
+}
+
+// TestHoldOfChain: a Chain has the methods of its hold. One that a mechanism has, too, would be called instead of that of
+// the mechanism which serves.
+func TestHoldOfChain(t *testing.T) {
+	var names []string
+	for i, all := 0, reflect.TypeFor[*hold](); i < all.NumMethod(); i++ {
+		names = append(names, all.Method(i).Name)
+	}
+	if want := []string{"Discard", "Inherit", "Leave", "Lifeline", "Started"}; !slices.Equal(names, want) {
+		t.Errorf("a Chain takes %v from its hold, not %v", names, want)
 	}
 }
 

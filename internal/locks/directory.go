@@ -273,7 +273,7 @@ func DirectoryError(f *lockfile.File, base string, err error) error {
 	case sys.BadDescriptor(err):
 		return FileError(f, err)
 	}
-	hint := "FLOCK_DIR can name another place for the state directory"
+	hint := "FLOCK_DIR, the same for all who use the lock, can name another place for the state directory"
 	if base != "" {
 		hint = "the directory that FLOCK_DIR names must exist and be writable"
 	}
