@@ -74,14 +74,29 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// countSleeps returns how often the first threads of a process and of its descendants have gone to sleep: each time
-// they wake, they look at the lock. The Go runtime wakes a thread of its own then, too.
-func countSleeps(pid int) (sum int) {
-	sum, _ = strconv.Atoi(statusLine(pid, "voluntary_ctxt_switches"))
-	for _, child := range children(pid) {
-		sum += countSleeps(child)
+// countWakeUps returns how often the first thread of each process and of its descendants wakes within some seconds: each
+// time they look at the lock. The Go runtime wakes threads of its own then, too; and in voluntary_ctxt_switches a wait
+// for another one within the kernel counts like sleep.
+func countWakeUps(t *testing.T, seconds int, processes ...int) []int {
+	needStrace(t)
+	args := []string{strconv.Itoa(seconds), "strace", "-qq", "-e", "trace=/poll|futex|nanosleep|^wait"}
+	counts, group := make([]int, len(processes)), map[int]int{}
+	for i, process := range processes {
+		for _, pid := range append(descendants(process), process) {
+			args, group[pid] = append(args, "-p", strconv.Itoa(pid)), i
+		}
 	}
-	return sum
+	said, _ := exec.Command("timeout", args...).CombinedOutput()
+	for line := range strings.Lines(string(said)) {
+		pid := 0
+		switch n, _ := fmt.Sscanf(line, "[pid %d]", &pid); {
+		case strings.HasPrefix(line, "strace: "):
+			t.Skip("strace cannot look at running processes here: " + line)
+		case n == 1 && strings.Contains(line, " = ") && !strings.Contains(line, "FUTEX_WAKE"):
+			counts[group[pid]]++
+		}
+	}
+	return counts
 }
 
 // awaitLimit waits for the end of a script or of its time, and reports whether that is over.

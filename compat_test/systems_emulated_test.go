@@ -94,8 +94,12 @@ var gvisorDifferences = []difference{
 	{"loop devices", "belief-ustat-that-is-forbidden belief-filesystem-of-the-state-that-was-unmounted"},
 	{"a choice of the next process id", "belief-process-id-that-comes-again belief-holders-are-only-who-was-seen"},
 	{"signals in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job " +
-		"belief-signal-to-a-waiter belief-signal-that-the-command-survives limit-the-command-differs-in-nothing"},
-	{"strace sees the end of a process with threads", "timer-cannot-be-made timer-and-no-clock"},
+		"belief-signal-to-a-waiter belief-signal-that-the-command-survives limit-the-command-differs-in-nothing " +
+		"limit-ignored-sigcont"},
+	{"ENOENT, not EPERM, from mkdir(2) below /proc", "device-a-file-below-proc"},
+	{"/proc/locks", "lifeline-without-the-variable"},
+	{"strace sees the end of a process with threads",
+		"timer-cannot-be-made timer-and-no-clock alarm-at-every-call-of-w"},
 	{"a flock that starts in some milliseconds",
 		"cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
 }
