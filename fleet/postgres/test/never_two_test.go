@@ -147,16 +147,18 @@ func TestServerCrashed(t *testing.T) {
 	s := ownServer(t, 8)
 	x := newScene(t, s, 8)
 	token := lastToken(t, s, x.name)
+	cut := time.Now()
 	x.way.Cut()
 	x.strike(s.Crash)
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}
 	x.way.Restore()
+	away := time.Since(cut)
 	time.Sleep(time.Until(x.fault.Add(x.ttl * 3 / 2)))
 	select {
 	case <-x.dead:
-		t.Fatalf("the lock is lost: %s", &x.holder.Err)
+		t.Fatalf("the lock is lost, after %v without a server: %s", away, &x.holder.Err)
 	default:
 	}
 	x.strike(func() { kill(x.holder, syscall.SIGKILL) })

@@ -275,15 +275,20 @@ func (s *Server) processes() []int {
 	pids := []int{s.process.Pid}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
-		text, _ := os.ReadFile(stat)
-		_, after, _ := strings.Cut(string(text), ") ")
-		words := strings.Fields(after)
-		if len(words) > 1 && words[1] == strconv.Itoa(s.process.Pid) {
-			pid, _ := strconv.Atoi(strings.Split(stat, "/")[2])
+		pid, _ := strconv.Atoi(strings.Split(stat, "/")[2])
+		if _, parent := stateOf(pid); parent == strconv.Itoa(s.process.Pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// stateOf returns the state of a process, as a letter, and its parent; nothing of one that is gone.
+func stateOf(pid int) (state, parent string) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, _ := strings.Cut(string(text), ") ")
+	fmt.Sscan(after, &state, &parent)
+	return state, parent
 }
 
 // Freeze stops all processes of the server.
@@ -301,7 +306,8 @@ func (s *Server) Thaw() {
 	}
 }
 
-// Crash kills all processes of the server, and waits for their end. The next Run, or Stop, removes what they leave.
+// Crash kills all processes of the server, and waits for their end, but not until process 1 has taken note of it, which
+// may take seconds. The next Run, or Stop, removes what they leave.
 func (s *Server) Crash() {
 	if s.process == nil {
 		return
@@ -313,8 +319,10 @@ func (s *Server) Crash() {
 	<-s.ended
 	s.process = nil
 	for _, pid := range pids {
-		for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if state, _ := stateOf(pid); state == "" || state == "Z" || state == "X" {
+				break
+			}
 		}
 	}
 }
