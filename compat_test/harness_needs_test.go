@@ -240,8 +240,14 @@ func dependsOnUser(c compatCase) bool {
 // so no case begins shortly before; that is one failure, however many cases it is about.
 var timeIsOver sync.Once
 
-func startInTime(t *testing.T) {
+// started has the locks of cases, by their names: one that counts the processes of a user runs in one mode at a time.
+var started sync.Map
+
+func startInTime(t *testing.T, c compatCase) {
 	t.Helper()
+	mu, _ := started.LoadOrStore(c.name, new(sync.Mutex))
+	mu.(*sync.Mutex).Lock()
+	t.Cleanup(mu.(*sync.Mutex).Unlock)
 	t.Cleanup(func() {
 		if t.Failed() && os.Getenv("FLOCK_TEST_JUDGES") != "" {
 			os.Exit(1) // one failure is enough

@@ -87,6 +87,7 @@ var asksKernel = regexp.MustCompile(`--rep|--hol|\bplaced\b`)
 
 // runBeyond runs cases for the given way of locking.
 func runBeyond(t *testing.T, w *world, locks string, d depth) {
+	t.Parallel()
 	w.env = append(w.env, "LOCKS="+locks)
 	for _, c := range readBeyond(t) {
 		if d.reasonNotToRun(c.compatCase) != "" {
@@ -102,7 +103,7 @@ func runBeyond(t *testing.T, w *world, locks string, d depth) {
 		}
 		t.Run(c.file+"/"+c.name, func(t *testing.T) {
 			t.Parallel()
-			startInTime(t)
+			startInTime(t, c.compatCase)
 			if locks == "native" && asksKernel.MatchString(c.script) && c.name != "report-of-a-cooldown-alone" {
 				c.needs = append(slices.Clip(c.needs), "locks")
 			}

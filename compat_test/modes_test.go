@@ -31,9 +31,10 @@ func newModeWorld(t *testing.T, mode, program string) *world {
 	return w
 }
 
-// runEachCase runs f for all cases that belong to a mode in this target and that this machine can run, several at a
-// time.
+// runEachCase runs f for all cases that belong to a mode in this target and that this machine can run, beside those of
+// the other modes.
 func runEachCase(t *testing.T, table *tally, d depth, f func(t *testing.T, c compatCase)) {
+	t.Parallel()
 	for _, c := range cases {
 		skip := func(reason string) {
 			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
@@ -44,7 +45,7 @@ func runEachCase(t *testing.T, table *tally, d depth, f func(t *testing.T, c com
 		}
 		t.Run(c.file+"/"+c.name, func(t *testing.T) {
 			t.Parallel()
-			startInTime(t)
+			startInTime(t, c)
 			if need := unmetNeed(c); need != "" {
 				skip("needs " + need)
 				t.Skip("needs " + need)
@@ -68,15 +69,13 @@ func compare(t *testing.T, table *tally, c compatCase, want, got result) {
 	table.add(func() { table.equal++ })
 }
 
-// TestTranscripts runs the installed util-linux: its answers must be those that are recorded. It runs beside the other
-// parallel tests, most of which wait.
+// TestTranscripts runs the installed util-linux: its answers must be those that are recorded.
 func TestTranscripts(t *testing.T) {
 	skipInCheck(t)
 	if referencePath == "" {
 		compared = "compared with the recorded answers only: no util-linux flock is installed"
 		t.Skip("no util-linux flock is installed")
 	}
-	t.Parallel()
 	w := newModeWorld(t, "reference", referencePath)
 	table := newTally("reference")
 	later := "needs a later release than util-linux " + referenceRelease

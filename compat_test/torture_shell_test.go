@@ -127,22 +127,24 @@ func TestTortureInShells(t *testing.T) {
 			shells = append(shells, append([]string{path}, shell[1:]...))
 		}
 	}
+	bin := t.TempDir()
+	judge := []byte("#!/bin/sh\nexec " + selfPath(t) + " judge \"$@\"\n")
+	if err := os.WriteFile(filepath.Join(bin, "judge"), judge, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Parallel() // as in TestRecipes
 	for _, kcmp := range []bool{true, false} {
 		t.Run(map[bool]string{true: "with kcmp", false: "without kcmp"}[kcmp], func(t *testing.T) {
 			if !kcmp && !canForbidKcmp() {
 				t.Skip("kcmp(2) cannot be forbidden here")
 			}
-			tortureInShells(t, shells, kcmp)
+			tortureInShells(t, shells, bin, kcmp)
 		})
 	}
 }
 
-func tortureInShells(t *testing.T, shells [][]string, kcmp bool) {
-	dir, bin, self := t.TempDir(), t.TempDir(), selfPath(t)
-	text := []byte("#!/bin/sh\nexec " + self + " judge \"$@\"\n")
-	if err := os.WriteFile(filepath.Join(bin, "judge"), text, 0o777); err != nil {
-		t.Fatal(err)
-	}
+func tortureInShells(t *testing.T, shells [][]string, bin string, kcmp bool) {
+	dir, self := t.TempDir(), selfPath(t)
 	env := append(os.Environ(), "FLOCK_BACKEND=directory",
 		"PATH="+bin+":"+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
 	end := time.Now().Add(tortureDuration(t))

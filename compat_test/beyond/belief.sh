@@ -168,7 +168,7 @@ wait $waiter
 # needs: linux root setpriv
 : >f; chmod 666 f; chmod 777 .
 umask 0
-setpriv --reuid 54341 --clear-groups bash -c 'exec 9>>f; flock 0 <&9; : >has; until [ -e go ]; do sleep .02 9>&-; done' &
+setpriv --reuid 54361 --clear-groups bash -c 'exec 9>>f; flock 0 <&9; : >has; until [ -e go ]; do sleep .02 9>&-; done' &
 await '[ -e has ]'
 setpriv --bounding-set -sys_ptrace flock -n f echo in; echo $?
 #> 1
