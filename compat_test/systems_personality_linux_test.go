@@ -193,6 +193,12 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 	program := p.build(t, filepath.Join(workDir, "flock-"+p.name), nil)
 	plain, own := p.worlds(t, program)
 	table := newTally(p.name)
+	t.Parallel()
+	for _, m := range readMutants(t) { // first: a test that waits in vain takes longest
+		if m.personality() == p.name {
+			p.runMutant(t, m, beyond)
+		}
+	}
 	for _, c := range cases {
 		if c.runtime == "" {
 			p.runCase(t, table, c, "cases", func(t *testing.T) { check(t, table, plain, nil, c) })
@@ -219,11 +225,6 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 	}
 	if p.tests[0] != "" {
 		t.Run("tests", p.runTests)
-	}
-	for _, m := range readMutants(t) {
-		if m.personality() == p.name {
-			p.runMutant(t, m, beyond)
-		}
 	}
 }
 
@@ -279,7 +280,7 @@ func (p *personality) goTest(t *testing.T, m *mutant, pattern string) *exec.Cmd 
 	t.Helper()
 	limit := time.Minute
 	if m != nil {
-		limit = 20 * time.Second
+		limit = 10 * time.Second
 	}
 	timeout := time.Duration(float64(limit) * loadNow()).Round(time.Second)
 	return exec.Command("go", append([]string{"test", "-count=1", "-short", "-timeout", timeout.String(),

@@ -35,7 +35,7 @@ func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
 func TestReleaseRings(t *testing.T) {
 	holder, waiter, s := newWaiter(t)
 	must(holder.Unlock())
-	if timedOut, err := s.wait(waiter.self.lifeline, nil, time.Minute); timedOut || err != nil {
+	if timedOut, err := s.wait(waiter.self.lifeline, nil, 10*time.Second); timedOut || err != nil {
 		t.Errorf("the waiter is not rung: %v, %v", timedOut, err)
 	}
 }

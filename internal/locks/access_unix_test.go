@@ -41,7 +41,7 @@ func TestDescriptorLacksAccess(t *testing.T) {
 		err = New(lockfile.Descriptor(number), Config{Flock: true}).Lock(Exclusive, timeout)
 		var failed *failure.Error
 		if !errors.As(err, &failed) || !errors.Is(err, syscall.EBADF) || !strings.HasPrefix(failed.Hint, "on NFS") {
-			t.Errorf("a descriptor: %v", err)
+			t.Fatalf("a descriptor: %v", err)
 		}
 	}
 	if err := New(byName, Config{Flock: true}).Unlock(); err != nil {
