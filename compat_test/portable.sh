@@ -18,6 +18,8 @@ if ! [ -s /etc/machine-id ]; then
 	echo 'test-portable: without the directory lock: there is no /etc/machine-id, and nothing else tells the machine'
 	directory=
 fi
+hidden sh ../completions/test.sh ../flock &
 FLOCK_UNDER_TEST=../flock hidden ../build/compat.test -test.timeout 10m \
-	-test.run "^(TestElsewhere|TestDemo|TestNative|TestBeyondNative|TestRecipes$directory)\$" &&
-	hidden sh ../completions/test.sh ../flock
+	-test.run "^(TestElsewhere|TestDemo|TestNative|TestBeyondNative|TestRecipes$directory)\$"
+status=$?
+wait $! && exit $status

@@ -50,6 +50,11 @@ torture: flock                ## kill holders at random for long (an hour; with 
 bench: flock                  ## measure beside util-linux flock and other lockers
 	go run ./compat_test/bench -svg compat_test/bench/bench.svg $(BENCHFLAGS) ./flock
 
+test-packages: flock flock-etcd flock-postgres ## make the packages, and check them and the commands of their READMEs (a minute)
+	sh packaging/test.sh ./flock
+	sh packaging/test.sh ./flock ./flock-etcd
+	sh packaging/test.sh ./flock ./flock-postgres
+
 test-portable: flock          ## run the cases where there is no /proc, as on other systems (a minute)
 	go test -c -o build/compat.test ./compat_test
 	sh compat_test/run.sh sh compat_test/portable.sh
@@ -78,5 +83,5 @@ test-wine:                    ## test the Windows program under Wine
 test-machines: flock          ## boot a server and two clients, and test locks on NFS and SMB (root; half an hour)
 	compat_test/machines/run.sh
 
-.PHONY: test-user long test-go test-beside race mutants torture bench test-portable test-kernels test-builds \
-	test-qemu test-gvisor test-wine test-machines
+.PHONY: test-user long test-go test-beside race mutants torture bench test-packages test-portable test-kernels \
+	test-builds test-qemu test-gvisor test-wine test-machines

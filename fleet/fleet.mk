@@ -28,14 +28,12 @@ test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd ser
 	cd fleet/etcd && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 ./...
 	cd fleet/etcd/test && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 -parallel 4 ./...
 	sh completions/test.sh ./flock-etcd
-	sh packaging/test.sh ./flock ./flock-etcd
 
 # The servers are those of Debian's package postgresql, or what is in PATH. Each has a directory of its own.
 test-postgres: flock flock-postgres ## run the tests of flock-postgres over PostgreSQL servers (two minutes)
 	@test -z "$$(gofmt -l fleet/postgres)" || { gofmt -d fleet/postgres; exit 1; }
 	cd fleet/postgres && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 -parallel 8 ./...
 	sh completions/test.sh ./flock-postgres
-	sh packaging/test.sh ./flock ./flock-postgres
 
 torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m; FLOCK_BESIDE=folder of another build's programs)
 	cd fleet/etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .

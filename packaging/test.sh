@@ -52,7 +52,7 @@ case $version in
 "$(cat "$top/VERSION")" | "$(cat "$top/VERSION")~git"*) ;;
 *) fail "version $version" ;;
 esac
-make -s -C "$top" fleet/etcd/man/flock-etcd.1 fleet/postgres/man/flock-postgres.1
+MAKEFLAGS='' make -s -C "$top" fleet/etcd/man/flock-etcd.1 fleet/postgres/man/flock-postgres.1
 for page in "$top"/man/*.[17] "$top"/fleet/*/man/*.1 "$top"/packaging/debian/*.8; do
 	grep -qx ".Os flock $(cat "$top/VERSION")" "$page" || fail "$page has another version: $(grep '^.Os' "$page")"
 done
