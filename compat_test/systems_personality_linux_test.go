@@ -76,7 +76,7 @@ var personalities = []personality{
 		core:      coreLockFiles,
 		mends:     "permits-converted-to-exclusive-and-back permits-of-a-descriptor-with-the-whole-lock cooldown-huge",
 		directory: "queue-*",
-		cannot:    []difference{queueOfNumber},
+		cannot:    []difference{queueOfNumber, {"permits wait for shared locks", "permits-a-plain-lock-keeps-the-file"}},
 	},
 	{
 		name:      "xnu-network",
@@ -249,13 +249,13 @@ func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
 		own.shorten()
 		seen, found := false, false
 		for _, c := range cases {
-			if c.name == m.found {
+			for n := 0; n < 3 && c.name == m.found && !seen; n++ { // load can hide a fault
 				got, err := plain.run(c)
 				seen, found = err == nil && got != c.expected, true
 			}
 		}
 		for _, c := range beyond {
-			if c.name == m.found {
+			for n := 0; n < 3 && c.name == m.found && !seen; n++ {
 				got, err := own.run(c.compatCase)
 				want, _ := p.expected(c)
 				seen, found = err == nil && jobNotice.ReplaceAllString(got.stdout, "") != want, true

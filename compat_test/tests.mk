@@ -59,7 +59,7 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 	go test -c -o build/compat.test ./compat_test
 	sh compat_test/run.sh sh compat_test/portable.sh
 
-test-kernels: flock           ## run the cases with the answers of other kernels (two minutes; CASES=core: a little less)
+test-kernels: flock           ## run the cases with the answers of other kernels (a minute; CASES=core: a little less)
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout $(TIMEOUT) -names \
 		-run 'TestPersonalities|TestImitationsAreVetted'
 
