@@ -132,7 +132,7 @@ func TestTortureInShells(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "judge"), judge, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	t.Parallel() // as in TestRecipes
+	t.Parallel() // when judge is written: see TestRecipes
 	for _, kcmp := range []bool{true, false} {
 		t.Run(map[bool]string{true: "with kcmp", false: "without kcmp"}[kcmp], func(t *testing.T) {
 			if !kcmp && !canForbidKcmp() {

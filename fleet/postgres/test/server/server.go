@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/fleet/lease/leasetest"
+	"example.org/flock/internal/proc"
 )
 
 // A Server is a PostgreSQL server on an address of its own in 127.0.0.0/8, with its data in a temporary directory.
@@ -272,23 +273,7 @@ func (s *Server) Disconnect() error {
 
 // processes returns the process ids of the server and its children.
 func (s *Server) processes() []int {
-	pids := []int{s.process.Pid}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, stat := range stats {
-		pid, _ := strconv.Atoi(strings.Split(stat, "/")[2])
-		if _, parent := stateOf(pid); parent == strconv.Itoa(s.process.Pid) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// stateOf returns the state of a process, as a letter, and its parent; nothing of one that is gone.
-func stateOf(pid int) (state, parent string) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, after, _ := strings.Cut(string(text), ") ")
-	fmt.Sscan(after, &state, &parent)
-	return state, parent
+	return append([]int{s.process.Pid}, proc.Children(s.process.Pid)...)
 }
 
 // Freeze stops all processes of the server.
@@ -320,7 +305,7 @@ func (s *Server) Crash() {
 	s.process = nil
 	for _, pid := range pids {
 		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if state, _ := stateOf(pid); state == "" || state == "Z" || state == "X" {
+			if stat, err := proc.ReadStat(pid); err != nil || stat.IsDead() {
 				break
 			}
 		}
