@@ -132,8 +132,8 @@ await '[ -s has ]'
 for r in .f.flock/excl,*; do mv $r ${r%,*},+${r##*,}; done # as it was written where ustat(2) knew the filesystem
 flock -n f echo in; echo $?
 #> 1
-kill -9 $! $(cat has); wait
-flock -n f echo in
+kill -9 $! $(cat has); wait # not for the command, which ends a moment later
+flock -w 20 f echo in
 #> in
 
 ### belief-process-id-that-comes-again
@@ -502,5 +502,5 @@ cat >script <<-'END'
 	done
 	flock --help; flock --no-such-option; flock nowhere/f true; flock f nothing
 END
-"$SELF" system-service "$BASH" script >out 2>&1; grep -e '^159' -e 'killed: ' out
+"$SELF" system-service "$BASH" script >out 2>&1; grep -e '^159$' -e 'killed: ' out
 #> 159
